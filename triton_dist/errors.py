@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Every mistake a user can make, one class each, with its message.
 
-A class carries a `template`; its fields are the constructor's keyword arguments. A message says what happened, where,
-and what to do next. Anything a user can trigger raises one of these, never a bare assert.
+A class carries a `template`; its fields are the constructor's keyword arguments. A message says what happened,
+where, and what to do next. Anything a user can trigger raises one of these, never a bare assert.
 """
 
 from __future__ import annotations
@@ -27,6 +27,65 @@ def _rebuild(cls: type[TritonDistError], fields: dict[str, object]) -> TritonDis
     return cls(**fields)
 
 
+# Configuring: environment, back ends, dispatch
+
+
+class ConfigurationError(TritonDistError):
+    """The environment, or what was set in code, makes no sense."""
+
+
+class UnknownKnob(ConfigurationError):
+    template = "{name} is not a setting of triton_dist{hint}. Settings: {valid}."
+
+
+class BadKnobValue(ConfigurationError):
+    template = "{name}={value!r}: expected {expected}. It means: {meaning}"
+
+
+class UnknownBackend(ConfigurationError):
+    template = "{source} names the back end {name!r}, which does not exist{hint}. Back ends: {valid}."
+
+
+class SeveralBackends(ConfigurationError):
+    template = (
+        "several vendors' tools are on PATH ({found}), so the back end is not clear. "
+        "Choose one: TRITON_DIST_BACKEND={choices}."
+    )
+
+
+class ContradictoryKnobs(ConfigurationError):
+    template = "{detail} {fix}"
+
+
+class BackendClash(ConfigurationError):
+    template = (
+        "two packages register a back end named {name!r}: {first} and {second}. "
+        "Uninstall one, or rename its entry point in the group triton_dist.backends."
+    )
+
+
+class BrokenBackend(ConfigurationError):
+    template = "the back end {name!r} ({source}) cannot be used: {detail}"
+
+
+class NoActiveModule(ConfigurationError):
+    template = "none of the modules {modules} is active: no predicate holds. {fix}"
+
+
+class SeveralActiveModules(ConfigurationError):
+    template = "exactly one module may be active, but the predicates of {active} all hold. {fix}"
+
+
+class MissingFunction(TritonDistError, AttributeError):
+    """A device function that the active back end lacks. Also an AttributeError, so `hasattr` works."""
+
+    template = "{module}.{function}: the {backend} back end has no such function{hint}"
+
+
+class NotInThisVersion(TritonDistError, NotImplementedError):
+    template = "{what} of the {backend} back end is not in this version of triton_dist ({version}) yet. {hint}"
+
+
 # Compiling
 
 
@@ -38,6 +97,74 @@ class CompileError(TritonDistError):
 
 class UnsupportedOpError(CompileError):
     template = "{where}: the {backend} back end does not support {op}: {detail}"
+
+
+class ArgumentError(TritonDistError):
+    """A wrong argument of a `dl` or `libshmem_device` function. Triton adds the kernel's line and a caret."""
+
+    template = "{op}: {detail}"
+
+
+class NotAScalarPointer(ArgumentError):
+    template = "{op}: {argument} must be a scalar pointer, got {got}{hint}"
+
+
+class NotAnInteger(ArgumentError):
+    template = "{op}: {argument} must be {expected}, got {got}"
+
+
+class DoesNotFit(ArgumentError):
+    template = "{op}: {argument} = {got} does not fit {type}, the type of the signal{hint}"
+
+
+class BadSignalType(ArgumentError):
+    template = "{op}: {argument} points to {got}, which the {backend} back end has no signals of. It has {valid}."
+
+
+class UnsupportedSignal(ArgumentError):
+    template = "{op}: the {backend} back end cannot {sig_op} a signal of type {got}. It can {valid}."
+
+
+class UnknownChoice(ArgumentError):
+    template = "{op}: {argument} = {got!r} is unknown{hint}. Valid: {valid}."
+
+
+class NotConstexpr(ArgumentError):
+    template = "{op}: {argument} must be known at compile time ({expected}), got {got}"
+
+
+class NotAToken(ArgumentError):
+    template = "{op}: token must be what dl.wait returned (a scalar int32), got {got}"
+
+
+class BadExternCall(ArgumentError):
+    template = "{op}: {detail}"
+
+
+class OutsideKernel(TritonDistError):
+    template = "{op} can only be called in a kernel: a function decorated with @triton_dist.jit or @triton.jit."
+
+
+class InterpretedWait(TritonDistError):
+    """A wait that cannot end under TRITON_INTERPRET=1, where programs run one after another."""
+
+    template = (
+        "PE {pe}, program {program}, {where}: {op} on signal {slot:#x} wants {expected} but sees {seen}, "
+        "and no other PE or thread can change it{waited}. The interpreter runs the programs of a grid one after "
+        "another: the notify must come from an earlier program, or from the host before the launch."
+    )
+
+
+class InterpretedLimit(TritonDistError):
+    template = "{op} cannot run under TRITON_INTERPRET=1: {detail}"
+
+
+class IRParseError(CompileError):
+    """Text is not a module that the IR's parser takes."""
+
+
+class CarrierError(CompileError):
+    """A carrier of a distributed op does not have the form the front end gives it."""
 
 
 # Running

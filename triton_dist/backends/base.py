@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The contract of a back end.
 
-A back end is found through the entry-point group `triton_dist.backends`; ours are too, so a vendor can ship one without
-touching this repository. Nothing outside `backends/<name>/` (and its device module in `language/extra/<name>/`) knows a
-vendor's symbol.
+A back end is found through the entry-point group `triton_dist.backends`; ours are too, so a vendor can ship one
+without touching this repository. Nothing outside `backends/<name>/` (and its device module in
+`language/extra/<name>/`) knows a vendor's symbol.
 """
 
 from __future__ import annotations
