@@ -174,6 +174,104 @@ class ShmemError(TritonDistError):
     """Base of the symmetric heap's and the collectives' errors."""
 
 
+class ShmemConfigError(ShmemError, ConfigurationError):
+    """What `shmem.init` was told, or found in the environment, is missing or contradictory."""
+
+    template = "shmem.init: {detail}"
+
+
+class UnsupportedHost(ShmemError):
+    template = "the host engine cannot share memory between processes here: {detail}"
+
+
+class RendezvousError(ShmemError):
+    """The PEs did not find each other at `shmem.init`."""
+
+    template = "PE {pe} of {n_pes}: shmem.init: {detail}"
+
+
+class NotInitialized(ShmemError):
+    template = (
+        "{call} needs a PE: call triton_dist.shmem.init() first, or run the function under "
+        "triton_dist.testing.run_pes. A thread that you start inside run_pes belongs to no PE."
+    )
+
+
+class AlreadyInitialized(ShmemError):
+    template = "shmem.init: this process is PE {pe} of {n_pes} already, with another {what}. Call shmem.finalize() first."
+
+
+class BadAllocation(ShmemError):
+    template = "PE {pe}, {where}: {call}: {detail}"
+
+
+class HeapExhausted(ShmemError):
+    template = (
+        "PE {pe}, {where}: {call} needs {needed} bytes, but of the symmetric heap's {capacity} bytes {free} are free "
+        "and {largest} in one piece. Free tensors, or set TRITON_DIST_HEAP_SIZE (on every PE)."
+    )
+
+
+class CollectiveMismatch(ShmemError):
+    """PEs called different collectives, or one with different arguments. Raised on every PE; nothing was changed."""
+
+    template = (
+        "PE {pe}: the PEs do not agree on a collective call, which all must make with the same arguments in the "
+        "same order:\n{calls}"
+    )
+
+
+class MissingPe(ShmemError):
+    """A collective call that some PE never made."""
+
+    template = "PE {pe}, {where}: {call} waited {seconds:.1f} s for {missing}, which did not call it:\n{states}"
+
+
+class OutOfStep(ShmemError):
+    """The PEs' sequences of collective calls do not fit any more; only `finalize` is left to do."""
+
+    template = "PE {pe}, {where}: {call}: {detail}"
+
+
+class NotSymmetric(ShmemError):
+    template = (
+        "PE {pe}, {where}: {call}: {argument} is not in this PE's symmetric heap ({got}). "
+        "It must come from shmem.create_tensor or shmem.create_signals of this PE."
+    )
+
+
+class FreedTensor(ShmemError):
+    template = "PE {pe}, {where}: {call}: {argument} was freed: {freed}."
+
+
+class PartOfTensor(ShmemError):
+    template = (
+        "PE {pe}, {where}: {call}: {argument} is a part ({got}) of {whole}; pass the whole tensor that was created."
+    )
+
+
+class PeOutOfRange(ShmemError):
+    template = "PE {pe}, {where}: {call}: there is no PE {got!r}; PEs are 0 to {last}."
+
+
+class UnequalTensors(ShmemError):
+    template = "PE {pe}, {where}: {call}: dest is {dest}, source is {source}; they must be equal in shape and dtype."
+
+
+class BadSignal(ShmemError):
+    template = "PE {pe}, {where}: {call}: {detail}"
+
+
+class PeFailed(ShmemError):
+    """A PE that is a thread or a process of a test ended with an error; `fields["pe"]` says which."""
+
+    template = "PE {pe} of {n_pes} failed: {detail}"
+
+
+class PesStillRunning(ShmemError):
+    template = "run_pes: after {seconds:.1f} s these PEs still run:\n{states}"
+
+
 class KernelAborted(TritonDistError):
     """A kernel ended early, on purpose."""
 
