@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""AllGather-GEMM in one launch: some programs push the shard of A, the others multiply what has arrived."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+import triton_dist
+import triton_dist.language as dl
+from triton_dist import shmem
+from triton_dist.kernels.exchange import SIGNAL_STRIDE, Collective, Exchange, check_operand
+from triton_dist.kernels.gemm import dot_tile
+
+
+@triton.jit
+def _push_shard(
+    a_ptr, gathered_ptr, signal_ptr, M, K, epoch, pusher,
+    PUSHERS: tl.constexpr, STRIDE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr,
+):
+    """Push rows to every other PE, first to the one that needs them first, and signal each block of rows."""
+    me, pes = dl.rank(), dl.num_ranks()
+    row_blocks = tl.cdiv(M, BLOCK_M)
+    for step in range(1, pes):
+        peer = (me + pes - step) % pes
+        target_ptr = dl.symm_at(gathered_ptr + me.to(tl.int64) * M * K, peer)
+        for block in range(pusher, row_blocks, PUSHERS):
+            rows = block * BLOCK_M + tl.arange(0, BLOCK_M)
+            for start in range(0, K, BLOCK_K):
+                columns = start + tl.arange(0, BLOCK_K)
+                offsets = rows[:, None] * K + columns[None, :]
+                mask = (rows[:, None] < M) & (columns[None, :] < K)
+                tl.store(target_ptr + offsets, tl.load(a_ptr + offsets, mask=mask), mask=mask)
+            slot = signal_ptr + (me * row_blocks + block) * STRIDE
+            dl.notify(slot, peer, signal=epoch, sig_op="set", comm_scope="inter_node")
+
+
+@triton.jit
+def _multiply(
+    a_ptr, b_ptr, c_ptr, gathered_ptr, signal_ptr, M, N, K, epoch, worker, workers,
+    STRIDE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):
+    """Compute every `workers`-th tile: those of the own shard first, then in the order in which shards arrive."""
+    me, pes = dl.rank(), dl.num_ranks()
+    row_blocks, column_blocks = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    tiles = row_blocks * column_blocks
+    for tile in range(worker, pes * tiles, workers):
+        step = tile // tiles
+        source = (me + step) % pes
+        row_block, column_block = (tile % tiles) // column_blocks, tile % column_blocks
+        shard_ptr = a_ptr
+        if step > 0:
+            slot = signal_ptr + (source * row_blocks + row_block) * STRIDE
+            token = dl.wait(slot, 1, "sys", "acquire", waitValue=epoch)
+            shard_ptr = dl.consume_token(gathered_ptr + source.to(tl.int64) * M * K, token)
+        rows = row_block * BLOCK_M + tl.arange(0, BLOCK_M)
+        columns = column_block * BLOCK_N + tl.arange(0, BLOCK_N)
+        result = dot_tile(shard_ptr, b_ptr, rows, columns, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+        offsets = (source * M + rows[:, None]).to(tl.int64) * N + columns[None, :]
+        mask = (rows[:, None] < M) & (columns[None, :] < N)
+        tl.store(c_ptr + offsets, result.to(c_ptr.dtype.element_ty), mask=mask)
+
+
+@triton_dist.jit(do_not_specialize=["epoch"])
+def all_gather_gemm_kernel(
+    a_ptr, b_ptr, c_ptr, gathered_ptr, signal_ptr, M, N, K, epoch,
+    PUSHERS: tl.constexpr, STRIDE: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):
+    """C = (the shards of A of all PEs) @ B. M counts the rows of one shard.
+
+    The first PUSHERS programs push, and never wait. The others multiply; a tile of another PE's shard waits for the
+    signal of its block of rows. Every block of rows of every shard is waited for, as `Exchange` demands.
+    """
+    program = tl.program_id(0)
+    if program < PUSHERS:
+        _push_shard(a_ptr, gathered_ptr, signal_ptr, M, K, epoch, program, PUSHERS, STRIDE, BLOCK_M, BLOCK_K)
+    else:
+        worker, workers = program - PUSHERS, tl.num_programs(0) - PUSHERS
+        _multiply(
+            a_ptr, b_ptr, c_ptr, gathered_ptr, signal_ptr, M, N, K, epoch, worker, workers,
+            STRIDE, BLOCK_M, BLOCK_N, BLOCK_K,
+        )
+
+
+class AllGatherGemm(Collective):
+    """C = all_gather(A) @ B for shards A of m x k, where the gathering hides behind the multiplication.
+
+    Contract of the calls: see `Exchange`. The result is an ordinary tensor, the caller's own.
+    """
+
+    def __init__(
+        self,
+        m: int,
+        k: int,
+        dtype: torch.dtype,
+        *,
+        pushers: int = 1,
+        workers: int = 3,
+        blocks: tuple[int, int, int] = (64, 64, 32),
+    ) -> None:
+        self.m, self.k, self.dtype = m, k, dtype
+        self.pushers, self.workers, self.blocks = pushers, workers, blocks
+        pes = shmem.n_pes()
+        self._exchange = Exchange((pes, m, k), dtype, pes * triton.cdiv(m, blocks[0]))
+
+    def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """Multiply all PEs' `a` (each m x k, PE by PE) by this PE's `b` (k x n)."""
+        check_operand("AllGatherGemm", "a", a, (self.m, self.k), self.dtype)
+        check_operand("AllGatherGemm", "b", b, (self.k, None), self.dtype)
+        turn = self._exchange.turn()
+        n = b.shape[1]
+        c = torch.empty((shmem.n_pes() * self.m, n), dtype=a.dtype, device=a.device)
+        block_m, block_n, block_k = self.blocks
+        all_gather_gemm_kernel[(self.pushers + self.workers,)](
+            a.contiguous(), b.contiguous(), c, turn.buffer, turn.signals, self.m, n, self.k, turn.epoch,
+            PUSHERS=self.pushers, STRIDE=SIGNAL_STRIDE, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k,
+        )
+        return c
+
+    def free(self) -> None:
+        self._exchange.free()

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""Memory that PEs write into each other's, call after call, without a barrier between the calls."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from types import TracebackType
+
+import torch
+
+from triton_dist import shmem
+from triton_dist.errors import ArgumentError
+
+SIGNAL_DTYPE = torch.int64
+SIGNAL_STRIDE = 8
+"""Elements from one signal to the next: 64 bytes, so that no two signals share a cache line."""
+
+
+class Collective(AbstractContextManager["Collective"], ABC):
+    """An operation that owns symmetric memory. Making and freeing it are collective, as are its calls."""
+
+    @abstractmethod
+    def free(self) -> None:
+        """Give the memory back. Collective; waits until no PE uses it."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:  # after an error the other PEs may never come to a collective call
+            self.free()
+
+
+def create_signals(count: int, copies: int = 1) -> torch.Tensor:
+    """Symmetric signals, all 0, each in a cache line of its own: copies x count x SIGNAL_STRIDE. Collective."""
+    signals = shmem.create_tensor((copies, count, SIGNAL_STRIDE), SIGNAL_DTYPE)
+    signals.zero_()
+    shmem.barrier_all()  # no PE may signal before every PE has zeroed
+    return signals
+
+
+def check_operand(
+    op: str, name: str, operand: torch.Tensor, shape: Sequence[int | None], dtype: torch.dtype | None
+) -> None:
+    """Raise unless `operand` has this shape and type; None stands for any."""
+    found = tuple(operand.shape)
+    fits = len(found) == len(shape) and all(want in (None, have) for want, have in zip(shape, found, strict=True))
+    if fits and dtype in (None, operand.dtype):
+        return
+    wanted = " x ".join("any" if want is None else str(want) for want in shape)
+    have = " x ".join(map(str, found))
+    raise ArgumentError(op=op, detail=f"{name} is {have} {operand.dtype}; it must be {wanted} {dtype or ''}".rstrip())
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one call uses: its copy of the buffer and of the signals, and the value that its signals take."""
+
+    buffer: torch.Tensor
+    signals: torch.Tensor
+    epoch: int
+
+
+class Exchange:
+    """A symmetric buffer with its signals, twice, used in turn by call after call of one kernel.
+
+    The kernel must obey one rule: on every PE a call ends only after that PE has seen a signal of the same call from
+    every PE. Then nothing is ever reset, and no call needs a barrier:
+
+    - A PE in call k + 1 has finished call k. So it has seen that every PE began call k, and thus finished call k - 1.
+      Call k + 1 writes the copy that call k - 1 used, and nobody uses that one any more.
+    - A signal's value is the number of the call. Its slot takes the next value two calls later, when every waiter of
+      this call has left. So a wait for equality cannot miss its value.
+
+    The result of call k may be read until the same PE begins call k + 1. Every PE makes the same calls in the same
+    order.
+    """
+
+    def __init__(self, shape: Sequence[int], dtype: torch.dtype, signals: int) -> None:
+        self._buffers = shmem.create_tensor((2, *shape), dtype)
+        self._signals = create_signals(signals, copies=2)
+        self._calls = 0
+
+    def turn(self) -> Turn:
+        """Begin the next call."""
+        self._calls += 1
+        half = self._calls % 2
+        return Turn(self._buffers[half], self._signals[half], self._calls)
+
+    def free(self) -> None:
+        """Give the memory back. Collective; waits until no PE uses it."""
+        shmem.barrier_all()
+        shmem.free_tensor(self._signals)
+        shmem.free_tensor(self._buffers)

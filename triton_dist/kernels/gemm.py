@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""What kernels that multiply share."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def dot_tile(
+    a_ptr, b_ptr, rows, columns, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):
+    """One fp32 tile of A @ B; A is M x K and B is K x N, both row-major."""
+    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for start in range(0, K, BLOCK_K):
+        inner = start + tl.arange(0, BLOCK_K)
+        a_mask = (rows[:, None] < M) & (inner[None, :] < K)
+        b_mask = (inner[:, None] < K) & (columns[None, :] < N)
+        a = tl.load(a_ptr + rows[:, None] * K + inner[None, :], mask=a_mask, other=0.0)
+        b = tl.load(b_ptr + inner[:, None] * N + columns[None, :], mask=b_mask, other=0.0)
+        accumulator = tl.dot(a, b, accumulator, input_precision="ieee")
+    return accumulator

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""One-shot GEMM-AllReduce: every PE pushes its partial tiles to every PE, and each sums all of them itself."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+import triton_dist
+import triton_dist.language as dl
+from triton_dist import shmem
+from triton_dist.kernels.exchange import SIGNAL_STRIDE, Collective, Exchange, check_operand
+from triton_dist.kernels.gemm import dot_tile
+
+
+@triton.jit
+def _push_tile(partial_ptr, signal_ptr, tile, tiles, partial, offsets, mask, size, epoch, STRIDE: tl.constexpr):
+    """Write a partial tile into every PE's buffer, the own one too: each PE then sums the very same numbers."""
+    me, pes = dl.rank(), dl.num_ranks()
+    mine_ptr = partial_ptr + me.to(tl.int64) * size
+    for step in range(1, pes + 1):
+        peer = (me + step) % pes
+        tl.store(dl.symm_at(mine_ptr, peer) + offsets, partial, mask=mask)
+        slot = signal_ptr + (me * tiles + tile) * STRIDE
+        dl.notify(slot, peer, signal=epoch, sig_op="set", comm_scope="inter_node")
+
+
+@triton.jit
+def _sum_tile(
+    partial_ptr, signal_ptr, tile, tiles, offsets, mask, size, epoch,
+    STRIDE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+):
+    """Sum the tile of all PEs, in the order of the PEs."""
+    total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for source in range(dl.num_ranks()):
+        slot = signal_ptr + (source * tiles + tile) * STRIDE
+        token = dl.wait(slot, 1, "sys", "acquire", waitValue=epoch)
+        source_ptr = dl.consume_token(partial_ptr + source.to(tl.int64) * size, token)
+        total += tl.load(source_ptr + offsets, mask=mask, other=0.0)
+    return total
+
+
+@triton_dist.jit(do_not_specialize=["epoch"])
+def gemm_all_reduce_kernel(
+    a_ptr, b_ptr, c_ptr, partial_ptr, signal_ptr, M, N, K, epoch,
+    STRIDE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):
+    """C = sum over the PEs of A @ B.
+
+    A program first computes and pushes all its tiles, then sums them: it waits for programs of other PEs that never
+    wait before they have pushed. So programs of one PE need not run at the same time.
+    """
+    program, programs = tl.program_id(0), tl.num_programs(0)
+    column_blocks = tl.cdiv(N, BLOCK_N)
+    tiles = tl.cdiv(M, BLOCK_M) * column_blocks
+    for tile in range(program, tiles, programs):
+        rows = tile // column_blocks * BLOCK_M + tl.arange(0, BLOCK_M)
+        columns = tile % column_blocks * BLOCK_N + tl.arange(0, BLOCK_N)
+        offsets = rows[:, None] * N + columns[None, :]
+        mask = (rows[:, None] < M) & (columns[None, :] < N)
+        partial = dot_tile(a_ptr, b_ptr, rows, columns, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+        _push_tile(partial_ptr, signal_ptr, tile, tiles, partial, offsets, mask, M * N, epoch, STRIDE)
+    for tile in range(program, tiles, programs):
+        rows = tile // column_blocks * BLOCK_M + tl.arange(0, BLOCK_M)
+        columns = tile % column_blocks * BLOCK_N + tl.arange(0, BLOCK_N)
+        offsets = rows[:, None] * N + columns[None, :]
+        mask = (rows[:, None] < M) & (columns[None, :] < N)
+        total = _sum_tile(
+            partial_ptr, signal_ptr, tile, tiles, offsets, mask, M * N, epoch, STRIDE, BLOCK_M, BLOCK_N
+        )
+        tl.store(c_ptr + offsets, total.to(c_ptr.dtype.element_ty), mask=mask)
+
+
+class GemmAllReduce(Collective):
+    """C = the sum of A @ B over all PEs, for results of m x n. All PEs get the same bits.
+
+    Contract of the calls: see `Exchange`. It sends every partial tile to every PE: best for small results.
+    """
+
+    def __init__(self, m: int, n: int, *, programs: int = 4, blocks: tuple[int, int, int] = (64, 64, 32)) -> None:
+        self.m, self.n = m, n
+        self.programs, self.blocks = programs, blocks
+        pes = shmem.n_pes()
+        tiles = triton.cdiv(m, blocks[0]) * triton.cdiv(n, blocks[1])
+        self._exchange = Exchange((pes, m, n), torch.float32, pes * tiles)
+
+    def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """Multiply this PE's `a` (m x k) by its `b` (k x n) and sum over the PEs; the result has the type of `a`."""
+        check_operand("GemmAllReduce", "a", a, (self.m, None), None)
+        check_operand("GemmAllReduce", "b", b, (a.shape[1], self.n), a.dtype)
+        turn = self._exchange.turn()
+        c = torch.empty((self.m, self.n), dtype=a.dtype, device=a.device)
+        block_m, block_n, block_k = self.blocks
+        gemm_all_reduce_kernel[(self.programs,)](
+            a.contiguous(), b.contiguous(), c, turn.buffer, turn.signals, self.m, self.n, a.shape[1], turn.epoch,
+            STRIDE=SIGNAL_STRIDE, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k,
+        )
+        return c
+
+    def free(self) -> None:
+        self._exchange.free()
