@@ -109,6 +109,10 @@ class NotAScalarPointer(ArgumentError):
     template = "{op}: {argument} must be a scalar pointer, got {got}{hint}"
 
 
+class ReadOnlyPointer(ArgumentError):
+    template = "{op}: {argument} points to const, and a signal is written"
+
+
 class NotAnInteger(ArgumentError):
     template = "{op}: {argument} must be {expected}, got {got}"
 
@@ -146,12 +150,12 @@ class OutsideKernel(TritonDistError):
 
 
 class InterpretedWait(TritonDistError):
-    """A wait that cannot end under TRITON_INTERPRET=1, where programs run one after another."""
+    """A wait that does not end under TRITON_INTERPRET=1, where programs run one after another."""
 
     template = (
-        "PE {pe}, program {program}, {where}: {op} on signal {slot:#x} wants {expected} but sees {seen}, "
-        "and no other PE or thread can change it{waited}. The interpreter runs the programs of a grid one after "
-        "another: the notify must come from an earlier program, or from the host before the launch."
+        "PE {pe}, program {program}, {where}: {op} on signal {slot:#x} wants {expected} but sees {seen}, and {why}. "
+        "The interpreter runs the programs of a grid one after another: the notify must come from an earlier "
+        "program, or from the host before the launch."
     )
 
 
@@ -198,7 +202,9 @@ class NotInitialized(ShmemError):
 
 
 class AlreadyInitialized(ShmemError):
-    template = "shmem.init: this process is PE {pe} of {n_pes} already, with another {what}. Call shmem.finalize() first."
+    template = (
+        "shmem.init: this process is PE {pe} of {n_pes} already, with another {what}. Call shmem.finalize() first."
+    )
 
 
 class BadAllocation(ShmemError):

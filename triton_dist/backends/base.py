@@ -9,39 +9,74 @@ without touching this repository. Nothing outside `backends/<name>/` (and its de
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from triton_dist import __version__
+from triton_dist.errors import NotInThisVersion
+
 if TYPE_CHECKING:
     import torch
+
+
+SET = frozenset({"set"})
+SET_ADD = frozenset({"set", "add"})
 
 
 @dataclass(frozen=True)
 class Limits:
     """What the front end must know of a back end to reject a kernel early."""
 
-    signal_ops: dict[str, frozenset[str]] = field(default_factory=dict)
+    signal_ops: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """`dl.notify`: signal dtype ("int32", "int64", "uint64") -> operations ("set", "add") it supports."""
+    wait_dtypes: frozenset[str] = frozenset()
+    """`dl.wait`: the signal dtypes it can wait on."""
     wait_stride_bytes: int | None = None
     """Distance of consecutive barriers in `dl.wait`, or None: one element."""
+    slot_bytes: int | None = None
+    """Distance of consecutive signals that the host API allocates, or None: one element. See `dl.signal_stride`."""
+    engines: tuple[str, ...] = ()
+    """Transport engines that its host library can be told to use; empty: it decides by itself."""
 
 
 class Backend(ABC):
-    """One vendor (or the host): what the compiler and the runtime need of it."""
+    """One vendor (or the host): what the compiler and the runtime need of it.
+
+    A new back end subclasses this, names itself in the entry-point group `triton_dist.backends`, and imports its
+    vendor's packages inside the methods, never at the top of the module.
+    """
 
     name: ClassVar[str]
+    title: ClassVar[str]
+    """Its name for people: "NVIDIA", "the host"."""
     smi: ClassVar[str | None]
     """The vendor's smi tool, whose presence on PATH means hardware; None for the host."""
     device_module: ClassVar[str]
     """Import path of its `libshmem_device` module."""
+    extra_module: ClassVar[str]
+    """Import path of its `language_extra` module."""
     conversion_passes: ClassVar[tuple[str, ...]]
     """Names of the passes that turn `distributed.*` into what its compiler understands, in order."""
+    passes: ClassVar[Mapping[str, str]] = {}
+    """The passes it brings: name -> "module:Class", imported when used. Those of `conversion_passes` among them."""
     limits: ClassVar[Limits]
 
     @abstractmethod
     def adapter(self) -> RuntimeAdapter:
         """The runtime adapter over the vendor's library (or its simulation); raises if the library is missing."""
+
+    def pipeline(self) -> tuple[str, ...]:
+        """`conversion_passes`; raises if this version does not have them all."""
+        for name in self.conversion_passes:
+            if name not in self.passes:
+                raise self.not_yet(f"the pass {name}")
+        return self.conversion_passes
+
+    def not_yet(self, what: str) -> NotInThisVersion:
+        """The error for a part of this back end that is still to be written."""
+        hint = "TRITON_DIST_BACKEND=cpu runs the same kernel on the host."
+        return NotInThisVersion(what=what, backend=self.name, version=__version__, hint=hint)
 
 
 class RuntimeAdapter(ABC):

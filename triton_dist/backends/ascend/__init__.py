@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+"""Ascend NPUs, through aclshmem. So far: the rules that its kernels must keep; no lowering yet."""
+
+from __future__ import annotations
+
+from triton_dist.backends.base import SET, SET_ADD, Backend, Limits, RuntimeAdapter
+
+
+class AscendBackend(Backend):
+    name = "ascend"
+    title = "Ascend"
+    smi = "npu-smi"
+    device_module = "triton_dist.language.extra.ascend.libshmem_device"
+    extra_module = "triton_dist.language.extra.ascend.language_extra"
+    conversion_passes = ("convert-triton-distributed-to-hivm",)
+    # A cache line written by several cores at once is not coherent: one signal a line of 64 bytes, in `dl.wait`
+    # too. Only 32-bit signals have an atomic add; 64-bit ones are written with aclshmem_<T>_p.
+    limits = Limits(
+        signal_ops={"int32": SET_ADD, "int64": SET, "uint64": SET},
+        wait_dtypes=frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}),
+        wait_stride_bytes=64,
+        slot_bytes=64,
+        engines=("MTE", "SDMA", "ROCE", "UDMA"),
+    )
+
+    def adapter(self) -> RuntimeAdapter:
+        raise self.not_yet("the runtime adapter")

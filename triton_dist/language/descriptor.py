@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""A tensor descriptor that depends on a token.
+
+A carrier cannot take a descriptor (Triton's verifier allows it numbers and pointers only). But what must come
+after the wait is the descriptor's loads, and a load depends on its offsets: so the token goes into one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import triton.language as tl
+
+from triton_dist.language.builtin import builtin, op_builder
+
+
+class ConsumedDescriptor(tl.tensor_descriptor):
+    """`dl.consume_token(descriptor, token)`: the same descriptor, whose loads depend on the token."""
+
+    def __init__(self, descriptor: Any, token: tl.tensor) -> None:
+        super().__init__(descriptor.handle, list(descriptor.shape), list(descriptor.strides), descriptor.block_type)
+        self.token = token
+
+    @builtin
+    def load(self, offsets: Sequence[Any], _semantic: Any = None) -> tl.tensor:
+        return _plain(super().load)(self._after_token(offsets, _semantic), _semantic=_semantic)
+
+    @builtin
+    def gather(self, *args: Any, _semantic: Any = None) -> tl.tensor:
+        """`gather(x_offsets, y_offset)`."""
+        *rows, column = args
+        return _plain(super().gather)(*rows, *self._after_token([column], _semantic), _semantic=_semantic)
+
+    def _after_token(self, offsets: Sequence[Any], semantic: Any) -> list[Any]:
+        *others, last = offsets
+        offset = semantic.cast(semantic.to_tensor(last), tl.int32)
+        handle = op_builder(semantic).create_distributed_consume_token(offset.handle, self.token.handle)
+        return [*others, tl.tensor(handle, tl.int32)]
+
+
+def _plain(method: Any) -> Any:
+    """A stock method, typed as a plain function."""
+    return method
