@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check tox clean
+.PHONY: help setup demo test docs lint types check tox clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -25,6 +25,9 @@ test: $(VENV)/.extra-test ## Run all tests (PYTEST_ARGS="-k heap" to choose)
 
 lint: $(VENV)/.extra-dev ## Check style and formatting rules with ruff
 	$(BIN)/ruff check .
+
+docs: $(VENV)/.base ## Fill the generated parts of docs/
+	$(BIN)/python docs/generate.py
 
 types: $(VENV)/.extra-dev ## Check types with pyright
 	$(BIN)/pyright

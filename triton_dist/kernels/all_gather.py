@@ -10,13 +10,13 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
-from triton_dist.kernels.exchange import SIGNAL_STRIDE, Collective, Exchange, check_operand
+from triton_dist.kernels.exchange import Collective, Exchange, check_operand
 
 
 @triton_dist.jit(do_not_specialize=["epoch"])
 def push_all_gather_kernel(
     shard_ptr, gathered_ptr, signal_ptr, count, chunk, epoch,
-    STRIDE: tl.constexpr, BLOCK: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """Program i pushes piece i of the shard to every PE, then waits for piece i of every shard.
 
@@ -26,7 +26,7 @@ def push_all_gather_kernel(
     program, programs = tl.program_id(0), tl.num_programs(0)
     begin = program * chunk
     end = tl.minimum(begin + chunk, count)
-    mine = gathered_ptr + me.to(tl.int64) * count
+    mine = gathered_ptr + tl.cast(me, tl.int64) * count
     for step in range(pes):
         peer = (me + step) % pes  # everyone begins with another peer: no PE receives from all at once
         target = dl.symm_at(mine, peer)
@@ -34,10 +34,10 @@ def push_all_gather_kernel(
             offsets = start + tl.arange(0, BLOCK)
             x = tl.load(shard_ptr + offsets, mask=offsets < end)
             tl.store(target + offsets, x, mask=offsets < end)
-        slot = signal_ptr + (me * programs + program) * STRIDE
+        slot = dl.signal_slot(signal_ptr, me * programs + program)
         dl.notify(slot, peer, signal=epoch, sig_op="set", comm_scope="inter_node")
     for source in range(pes):
-        dl.wait(signal_ptr + (source * programs + program) * STRIDE, 1, "sys", "acquire", waitValue=epoch)
+        dl.wait(dl.signal_slot(signal_ptr, source * programs + program), 1, "sys", "acquire", waitValue=epoch)
 
 
 class AllGather(Collective):
@@ -56,7 +56,7 @@ class AllGather(Collective):
         count = shard.numel()
         push_all_gather_kernel[(self.programs,)](
             shard.contiguous(), turn.buffer, turn.signals, count, triton.cdiv(count, self.programs), turn.epoch,
-            STRIDE=SIGNAL_STRIDE, BLOCK=self.block,
+            BLOCK=self.block,
         )
         return turn.buffer
 

@@ -10,21 +10,21 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
-from triton_dist.kernels.exchange import SIGNAL_STRIDE, Collective, Exchange, check_operand
+from triton_dist.kernels.exchange import Collective, Exchange, check_operand
 from triton_dist.kernels.gemm import dot_tile
 
 
 @triton.jit
 def _push_shard(
     a_ptr, gathered_ptr, signal_ptr, M, K, epoch, pusher,
-    PUSHERS: tl.constexpr, STRIDE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr,
+    PUSHERS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr,
 ):
     """Push rows to every other PE, first to the one that needs them first, and signal each block of rows."""
     me, pes = dl.rank(), dl.num_ranks()
     row_blocks = tl.cdiv(M, BLOCK_M)
     for step in range(1, pes):
         peer = (me + pes - step) % pes
-        target_ptr = dl.symm_at(gathered_ptr + me.to(tl.int64) * M * K, peer)
+        target_ptr = dl.symm_at(gathered_ptr + tl.cast(me, tl.int64) * M * K, peer)
         for block in range(pusher, row_blocks, PUSHERS):
             rows = block * BLOCK_M + tl.arange(0, BLOCK_M)
             for start in range(0, K, BLOCK_K):
@@ -32,14 +32,14 @@ def _push_shard(
                 offsets = rows[:, None] * K + columns[None, :]
                 mask = (rows[:, None] < M) & (columns[None, :] < K)
                 tl.store(target_ptr + offsets, tl.load(a_ptr + offsets, mask=mask), mask=mask)
-            slot = signal_ptr + (me * row_blocks + block) * STRIDE
+            slot = dl.signal_slot(signal_ptr, me * row_blocks + block)
             dl.notify(slot, peer, signal=epoch, sig_op="set", comm_scope="inter_node")
 
 
 @triton.jit
 def _multiply(
     a_ptr, b_ptr, c_ptr, gathered_ptr, signal_ptr, M, N, K, epoch, worker, workers,
-    STRIDE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):
     """Compute every `workers`-th tile: those of the own shard first, then in the order in which shards arrive."""
     me, pes = dl.rank(), dl.num_ranks()
@@ -51,9 +51,9 @@ def _multiply(
         row_block, column_block = (tile % tiles) // column_blocks, tile % column_blocks
         shard_ptr = a_ptr
         if step > 0:
-            slot = signal_ptr + (source * row_blocks + row_block) * STRIDE
+            slot = dl.signal_slot(signal_ptr, source * row_blocks + row_block)
             token = dl.wait(slot, 1, "sys", "acquire", waitValue=epoch)
-            shard_ptr = dl.consume_token(gathered_ptr + source.to(tl.int64) * M * K, token)
+            shard_ptr = dl.consume_token(gathered_ptr + tl.cast(source, tl.int64) * M * K, token)
         rows = row_block * BLOCK_M + tl.arange(0, BLOCK_M)
         columns = column_block * BLOCK_N + tl.arange(0, BLOCK_N)
         result = dot_tile(shard_ptr, b_ptr, rows, columns, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
@@ -65,7 +65,7 @@ def _multiply(
 @triton_dist.jit(do_not_specialize=["epoch"])
 def all_gather_gemm_kernel(
     a_ptr, b_ptr, c_ptr, gathered_ptr, signal_ptr, M, N, K, epoch,
-    PUSHERS: tl.constexpr, STRIDE: tl.constexpr,
+    PUSHERS: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):
     """C = (the shards of A of all PEs) @ B. M counts the rows of one shard.
@@ -75,12 +75,12 @@ def all_gather_gemm_kernel(
     """
     program = tl.program_id(0)
     if program < PUSHERS:
-        _push_shard(a_ptr, gathered_ptr, signal_ptr, M, K, epoch, program, PUSHERS, STRIDE, BLOCK_M, BLOCK_K)
+        _push_shard(a_ptr, gathered_ptr, signal_ptr, M, K, epoch, program, PUSHERS, BLOCK_M, BLOCK_K)
     else:
         worker, workers = program - PUSHERS, tl.num_programs(0) - PUSHERS
         _multiply(
             a_ptr, b_ptr, c_ptr, gathered_ptr, signal_ptr, M, N, K, epoch, worker, workers,
-            STRIDE, BLOCK_M, BLOCK_N, BLOCK_K,
+            BLOCK_M, BLOCK_N, BLOCK_K,
         )
 
 
@@ -115,7 +115,7 @@ class AllGatherGemm(Collective):
         block_m, block_n, block_k = self.blocks
         all_gather_gemm_kernel[(self.pushers + self.workers,)](
             a.contiguous(), b.contiguous(), c, turn.buffer, turn.signals, self.m, n, self.k, turn.epoch,
-            PUSHERS=self.pushers, STRIDE=SIGNAL_STRIDE, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k,
+            PUSHERS=self.pushers, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k,
         )
         return c
 

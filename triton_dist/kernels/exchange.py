@@ -14,10 +14,6 @@ import torch
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 
-SIGNAL_DTYPE = torch.int64
-SIGNAL_STRIDE = 8
-"""Elements from one signal to the next: 64 bytes, so that no two signals share a cache line."""
-
 
 class Collective(AbstractContextManager["Collective"], ABC):
     """An operation that owns symmetric memory. Making and freeing it are collective, as are its calls."""
@@ -31,14 +27,6 @@ class Collective(AbstractContextManager["Collective"], ABC):
     ) -> None:
         if kind is None:  # after an error the other PEs may never come to a collective call
             self.free()
-
-
-def create_signals(count: int, copies: int = 1) -> torch.Tensor:
-    """Symmetric signals, all 0, each in a cache line of its own: copies x count x SIGNAL_STRIDE. Collective."""
-    signals = shmem.create_tensor((copies, count, SIGNAL_STRIDE), SIGNAL_DTYPE)
-    signals.zero_()
-    shmem.barrier_all()  # no PE may signal before every PE has zeroed
-    return signals
 
 
 def check_operand(
@@ -80,7 +68,7 @@ class Exchange:
 
     def __init__(self, shape: Sequence[int], dtype: torch.dtype, signals: int) -> None:
         self._buffers = shmem.create_tensor((2, *shape), dtype)
-        self._signals = create_signals(signals, copies=2)
+        self._signals = [shmem.create_signals(signals) for _ in range(2)]
         self._calls = 0
 
     def turn(self) -> Turn:
@@ -92,5 +80,6 @@ class Exchange:
     def free(self) -> None:
         """Give the memory back. Collective; waits until no PE uses it."""
         shmem.barrier_all()
-        shmem.free_tensor(self._signals)
+        for signals in self._signals:
+            shmem.free_tensor(signals)
         shmem.free_tensor(self._buffers)

@@ -10,33 +10,33 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
-from triton_dist.kernels.exchange import SIGNAL_STRIDE, Collective, Exchange, check_operand
+from triton_dist.kernels.exchange import Collective, Exchange, check_operand
 from triton_dist.kernels.gemm import dot_tile
 
 
 @triton.jit
-def _push_tile(partial_ptr, signal_ptr, tile, tiles, partial, offsets, mask, size, epoch, STRIDE: tl.constexpr):
+def _push_tile(partial_ptr, signal_ptr, tile, tiles, partial, offsets, mask, size, epoch):
     """Write a partial tile into every PE's buffer, the own one too: each PE then sums the very same numbers."""
     me, pes = dl.rank(), dl.num_ranks()
-    mine_ptr = partial_ptr + me.to(tl.int64) * size
+    mine_ptr = partial_ptr + tl.cast(me, tl.int64) * size
     for step in range(1, pes + 1):
         peer = (me + step) % pes
         tl.store(dl.symm_at(mine_ptr, peer) + offsets, partial, mask=mask)
-        slot = signal_ptr + (me * tiles + tile) * STRIDE
+        slot = dl.signal_slot(signal_ptr, me * tiles + tile)
         dl.notify(slot, peer, signal=epoch, sig_op="set", comm_scope="inter_node")
 
 
 @triton.jit
 def _sum_tile(
     partial_ptr, signal_ptr, tile, tiles, offsets, mask, size, epoch,
-    STRIDE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):
     """Sum the tile of all PEs, in the order of the PEs."""
     total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for source in range(dl.num_ranks()):
-        slot = signal_ptr + (source * tiles + tile) * STRIDE
+        slot = dl.signal_slot(signal_ptr, source * tiles + tile)
         token = dl.wait(slot, 1, "sys", "acquire", waitValue=epoch)
-        source_ptr = dl.consume_token(partial_ptr + source.to(tl.int64) * size, token)
+        source_ptr = dl.consume_token(partial_ptr + tl.cast(source, tl.int64) * size, token)
         total += tl.load(source_ptr + offsets, mask=mask, other=0.0)
     return total
 
@@ -44,7 +44,7 @@ def _sum_tile(
 @triton_dist.jit(do_not_specialize=["epoch"])
 def gemm_all_reduce_kernel(
     a_ptr, b_ptr, c_ptr, partial_ptr, signal_ptr, M, N, K, epoch,
-    STRIDE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):
     """C = sum over the PEs of A @ B.
 
@@ -60,14 +60,14 @@ def gemm_all_reduce_kernel(
         offsets = rows[:, None] * N + columns[None, :]
         mask = (rows[:, None] < M) & (columns[None, :] < N)
         partial = dot_tile(a_ptr, b_ptr, rows, columns, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
-        _push_tile(partial_ptr, signal_ptr, tile, tiles, partial, offsets, mask, M * N, epoch, STRIDE)
+        _push_tile(partial_ptr, signal_ptr, tile, tiles, partial, offsets, mask, M * N, epoch)
     for tile in range(program, tiles, programs):
         rows = tile // column_blocks * BLOCK_M + tl.arange(0, BLOCK_M)
         columns = tile % column_blocks * BLOCK_N + tl.arange(0, BLOCK_N)
         offsets = rows[:, None] * N + columns[None, :]
         mask = (rows[:, None] < M) & (columns[None, :] < N)
         total = _sum_tile(
-            partial_ptr, signal_ptr, tile, tiles, offsets, mask, M * N, epoch, STRIDE, BLOCK_M, BLOCK_N
+            partial_ptr, signal_ptr, tile, tiles, offsets, mask, M * N, epoch, BLOCK_M, BLOCK_N
         )
         tl.store(c_ptr + offsets, total.to(c_ptr.dtype.element_ty), mask=mask)
 
@@ -94,7 +94,7 @@ class GemmAllReduce(Collective):
         block_m, block_n, block_k = self.blocks
         gemm_all_reduce_kernel[(self.programs,)](
             a.contiguous(), b.contiguous(), c, turn.buffer, turn.signals, self.m, self.n, a.shape[1], turn.epoch,
-            STRIDE=SIGNAL_STRIDE, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k,
+            BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k,
         )
         return c
 

@@ -10,13 +10,13 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
-from triton_dist.kernels.exchange import SIGNAL_STRIDE, Collective, check_operand, create_signals
+from triton_dist.kernels.exchange import Collective, check_operand
 
 
 @triton.jit
 def _produce(
     x_ptr, queue_ptr, ready_ptr, free_ptr, first, items, length, producer,
-    PRODUCERS: tl.constexpr, SLOTS: tl.constexpr, STRIDE: tl.constexpr, BLOCK: tl.constexpr,
+    PRODUCERS: tl.constexpr, SLOTS: tl.constexpr, BLOCK: tl.constexpr,
 ):
     right = (dl.rank() + 1) % dl.num_ranks()
     for i in range(producer, items, PRODUCERS):
@@ -24,20 +24,20 @@ def _produce(
         slot = position % SLOTS
         lap = position // SLOTS
         # The slot is free once its item of the lap before is consumed. Lap 0 finds the signal's first value, 0.
-        token = dl.wait(free_ptr + slot * STRIDE, 1, "sys", "acquire", waitValue=lap)
+        token = dl.wait(dl.signal_slot(free_ptr, slot), 1, "sys", "acquire", waitValue=lap)
         slot_ptr = dl.consume_token(queue_ptr + slot * length, token)
         slot_ptr = dl.symm_at(slot_ptr, right)
         for start in range(0, length, BLOCK):
             offsets = start + tl.arange(0, BLOCK)
             x = tl.load(x_ptr + i * length + offsets, mask=offsets < length)
             tl.store(slot_ptr + offsets, x, mask=offsets < length)
-        dl.notify(ready_ptr + slot * STRIDE, right, signal=lap + 1, sig_op="set", comm_scope="inter_node")
+        dl.notify(dl.signal_slot(ready_ptr, slot), right, signal=lap + 1, sig_op="set", comm_scope="inter_node")
 
 
 @triton.jit
 def _consume(
     y_ptr, queue_ptr, ready_ptr, free_ptr, first, items, length, scale, consumer,
-    CONSUMERS: tl.constexpr, SLOTS: tl.constexpr, STRIDE: tl.constexpr, BLOCK: tl.constexpr,
+    CONSUMERS: tl.constexpr, SLOTS: tl.constexpr, BLOCK: tl.constexpr,
 ):
     pes = dl.num_ranks()
     left = (dl.rank() + pes - 1) % pes
@@ -45,21 +45,20 @@ def _consume(
         position = first + i
         slot = position % SLOTS
         lap = position // SLOTS
-        token = dl.wait(ready_ptr + slot * STRIDE, 1, "sys", "acquire", waitValue=lap + 1)
+        token = dl.wait(dl.signal_slot(ready_ptr, slot), 1, "sys", "acquire", waitValue=lap + 1)
         slot_ptr = dl.consume_token(queue_ptr + slot * length, token)
         for start in range(0, length, BLOCK):
             offsets = start + tl.arange(0, BLOCK)
             x = tl.load(slot_ptr + offsets, mask=offsets < length)
             tl.store(y_ptr + i * length + offsets, x * scale, mask=offsets < length)
         # Tell the producer's PE: it waits on its own memory.
-        dl.notify(free_ptr + slot * STRIDE, left, signal=lap + 1, sig_op="set", comm_scope="inter_node")
+        dl.notify(dl.signal_slot(free_ptr, slot), left, signal=lap + 1, sig_op="set", comm_scope="inter_node")
 
 
 @triton_dist.jit(do_not_specialize=["first"])
 def producer_consumer_kernel(
     x_ptr, y_ptr, queue_ptr, ready_ptr, free_ptr, first, items, length, scale,
-    PRODUCERS: tl.constexpr, CONSUMERS: tl.constexpr, SLOTS: tl.constexpr,
-    STRIDE: tl.constexpr, BLOCK: tl.constexpr,
+    PRODUCERS: tl.constexpr, CONSUMERS: tl.constexpr, SLOTS: tl.constexpr, BLOCK: tl.constexpr,
 ):
     """The first PRODUCERS programs send the rows of x to the next PE; the rest scale what comes from the PE before.
 
@@ -71,12 +70,12 @@ def producer_consumer_kernel(
     if program < PRODUCERS:
         _produce(
             x_ptr, queue_ptr, ready_ptr, free_ptr, first, items, length, program,
-            PRODUCERS, SLOTS, STRIDE, BLOCK,
+            PRODUCERS, SLOTS, BLOCK,
         )
     else:
         _consume(
             y_ptr, queue_ptr, ready_ptr, free_ptr, first, items, length, scale, program - PRODUCERS,
-            CONSUMERS, SLOTS, STRIDE, BLOCK,
+            CONSUMERS, SLOTS, BLOCK,
         )
 
 
@@ -93,7 +92,8 @@ class ProducerConsumer(Collective):
         self.length, self.dtype, self.slots = length, dtype, slots
         self.producers, self.consumers = producers, consumers
         self._queue = shmem.create_tensor((slots, length), dtype)
-        self._signals = create_signals(slots, copies=2)
+        self._ready = shmem.create_signals(slots)
+        self._free = shmem.create_signals(slots)
         self._sent = 0
 
     def __call__(self, rows: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
@@ -101,16 +101,16 @@ class ProducerConsumer(Collective):
         check_operand("ProducerConsumer", "rows", rows, (None, self.length), self.dtype)
         rows = rows.contiguous()
         result = torch.empty_like(rows)
-        ready, free = self._signals[0], self._signals[1]
         producer_consumer_kernel[(self.producers + self.consumers,)](
-            rows, result, self._queue, ready, free, self._sent, rows.shape[0], self.length, scale,
+            rows, result, self._queue, self._ready, self._free, self._sent, rows.shape[0], self.length, scale,
             PRODUCERS=self.producers, CONSUMERS=self.consumers, SLOTS=self.slots,
-            STRIDE=SIGNAL_STRIDE, BLOCK=min(1024, triton.next_power_of_2(self.length)),
+            BLOCK=min(1024, triton.next_power_of_2(self.length)),
         )
         self._sent += rows.shape[0]
         return result
 
     def free(self) -> None:
         shmem.barrier_all()
-        shmem.free_tensor(self._signals)
+        shmem.free_tensor(self._free)
+        shmem.free_tensor(self._ready)
         shmem.free_tensor(self._queue)

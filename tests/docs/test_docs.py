@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""The documentation says what is there: generated parts are fresh, links and paths exist, code is Python."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md"))]
+
+_spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+assert _spec is not None
+assert _spec.loader is not None
+generate = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(generate)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_generated_parts_are_fresh(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert generate.render(text) == text, "run: python docs/generate.py"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_paths_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / target).exists(), target
+    for path in re.findall(r"`((?:triton_dist|tests|docs|examples|benchmarks)/[\w./-]*)`", text):
+        assert (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_is_python(page: Path) -> None:
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        ast.parse(textwrap.dedent(code))
+
+
+def test_docstring_sections_become_markdown() -> None:
+    docstring = "What it does.\n\nArgs:\n    a, b: two\n        of them.\n\nReturns:\n    It.\n\nExample:\n    f(a)"
+    assert generate.markdown(docstring) == (
+        "What it does.\n\n**Args:**\n\n- `a`, `b`: two\n  of them.\n\n**Returns:**\nIt.\n\n```python\nf(a)\n```"
+    )
