@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""A quicker lexer for MLIR text: one regular expression a token, spans made only when an error needs them.
+
+Lexing is the larger part of parsing TTIR with xDSL, and parsing is on the path of every cold kernel launch.
+"""
+
+from __future__ import annotations
+
+import re
+
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRTokenKind
+
+_SUFFIX = r"(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)"
+_TOKEN = re.compile(
+    r"(?:\s+|//[^\n]*)*(?:"
+    r"([a-zA-Z_][a-zA-Z0-9_$.]*)"
+    rf"|(%{_SUFFIX})"
+    r"|(->|[:,()=}\[\]<>+*?|]|\{(?!-#))"
+    r"|([0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?)"
+    r"|((?!0x[0-9a-fA-F])[0-9]+(?!\.))"
+    rf"|(\#{_SUFFIX}(?<!\#-))"
+    rf"|(!{_SUFFIX})"
+    rf"|(\^{_SUFFIX})"
+    r"|(@[a-zA-Z_][a-zA-Z0-9_$.]*)"
+    r'|("[^"\\\n\v\f]*")'
+    r"|(\Z)"
+    r")",
+    re.ASCII,
+)
+_PUNCTUATION = 3
+_KINDS = (
+    None,
+    MLIRTokenKind.BARE_IDENT,
+    MLIRTokenKind.PERCENT_IDENT,
+    None,
+    MLIRTokenKind.FLOAT_LIT,
+    MLIRTokenKind.INTEGER_LIT,
+    MLIRTokenKind.HASH_IDENT,
+    MLIRTokenKind.EXCLAMATION_IDENT,
+    MLIRTokenKind.CARET_IDENT,
+    MLIRTokenKind.AT_IDENT,
+    MLIRTokenKind.STRING_LIT,
+    MLIRTokenKind.EOF,
+)
+
+
+class LazyToken:
+    """xDSL's Token, except that the span is made on demand."""
+
+    __slots__ = ("input", "kind", "start", "text")
+
+    def __init__(self, kind: MLIRTokenKind, text: str, start: int, input: Input[str]) -> None:
+        self.kind = kind
+        self.text = text
+        self.start = start
+        self.input = input
+
+    @property
+    def span(self) -> Span[str]:
+        return Span(self.start, self.start + len(self.text), self.input)
+
+    @property
+    def content(self) -> str:
+        return self.text
+
+    @property
+    def bytes(self) -> bytes:
+        return self.text.encode()
+
+    def __repr__(self) -> str:
+        return f"LazyToken({self.kind.name}, {self.text!r})"
+
+
+class FastLexer(MLIRLexer):
+    """Lexes the common tokens with one regular expression and leaves the rest, and all errors, to xDSL's lexer."""
+
+    def lex(self) -> LazyToken:  # pyright: ignore[reportIncompatibleMethodOverride]
+        match = _TOKEN.match(self.input.content, self.pos)
+        if match is None:
+            return self._lex_rare()
+        index = match.lastindex or 0
+        text = match.group(index)
+        self.pos = match.end()
+        kind = KIND_BY_PUNCTUATION_SPELLING[text] if index == _PUNCTUATION else _KINDS[index]
+        return LazyToken(kind, text, match.start(index), self.input)  # pyright: ignore[reportArgumentType]
+
+    def _lex_rare(self) -> LazyToken:
+        token = super().lex()
+        return LazyToken(token.kind, token.span.text, token.span.start, self.input)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""The parser: xDSL's, with libtriton's location aliases, exact dense constants, and short cuts for what TTIR repeats."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, ModuleOp
+from xdsl.parser import Parser
+from xdsl.parser.core import UnresolvedOperand
+from xdsl.parser.generic_parser import ParserState
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from triton_dist.errors import IRParseError
+from triton_dist.ir.constants import dense_from_hex, dense_from_literals
+from triton_dist.ir.lexer import FastLexer
+from triton_dist.ir.locations import LocationAliases
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.ir import Attribute, TypeAttribute
+
+_TYPE = re.compile(r"!?[a-zA-Z][\w.]*(?:<(?:[^<>\"#()]|<[^<>\"#()]*>)*>)?")
+_DICT = re.compile(r"\{[^{}\"#]*\}")
+_HEX = re.compile(r"0[xX][0-9a-fA-F]+")
+
+_PERCENT = MLIRTokenKind.PERCENT_IDENT
+_HASH = MLIRTokenKind.HASH_IDENT
+_BARE = MLIRTokenKind.BARE_IDENT
+
+
+class TritonParser(Parser):
+    """Parses TTIR, and whatever else xDSL's parser takes, into `ctx`'s dialects."""
+
+    # Types and attribute dictionaries are immutable and print the same wherever they stand, so their text is a key.
+    _types: dict[str, TypeAttribute]
+    _dicts: dict[str, dict[str, Attribute]]
+
+    def __init__(self, ctx: Context, input: str | bytes, name: str = "<unknown>") -> None:
+        text = input.decode("utf-8") if isinstance(input, bytes) else input
+        self.locations = LocationAliases()
+        # The base class lexes the first token; an empty input keeps it from lexing with xDSL's lexer.
+        super().__init__(ctx, "", name)
+        lexer = FastLexer(Input(self.locations.take_from(text), name))
+        self._parser_state = ParserState(lexer)  # pyright: ignore[reportArgumentType]
+        self._types = {}
+        self._dicts = {}
+
+    def _advance_to(self, pos: int) -> None:
+        state = self._parser_state
+        state.lexer.pos = pos
+        state.current_token = state.lexer.lex()
+
+    def _memoised(self, pattern: re.Pattern[str], cache: dict[str, Any], parse: Any) -> Any:
+        """What `parse` gives for the text that `pattern` matches here, from `cache` if it was parsed before."""
+        start: int = self._parser_state.current_token.start  # pyright: ignore[reportAttributeAccessIssue]
+        match = pattern.match(self._parser_state.lexer.input.content, start)
+        if match is None:
+            return parse()
+        text = match.group()
+        found = cache.get(text)
+        if found is not None:
+            self._advance_to(match.end())
+            return found
+        found = parse()
+        # Remember only if the parser consumed just that text (spaces apart).
+        end: int = self._parser_state.current_token.start  # pyright: ignore[reportAttributeAccessIssue]
+        consumed = self._parser_state.lexer.input.content[start:end]
+        if found is not None and consumed.rstrip() == text and "!" not in text.replace("!tt.", ""):
+            cache[text] = found
+        return found
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        return self._memoised(_TYPE, self._types, super().parse_optional_type)
+
+    def parse_type(self) -> TypeAttribute:
+        found = self.parse_optional_type()
+        return self.raise_error("type expected") if found is None else found
+
+    def parse_optional_dictionary_attr_dict(self) -> dict[str, Attribute]:
+        if self._parser_state.current_token.kind is not MLIRTokenKind.L_BRACE:
+            return {}
+        return dict(self._memoised(_DICT, self._dicts, super().parse_optional_dictionary_attr_dict))
+
+    def parse_optional_punctuation(self, punctuation: Any) -> Any:
+        state = self._parser_state
+        token = state.current_token
+        if token.text != punctuation:
+            return None
+        state.current_token = state.lexer.lex()
+        return punctuation
+
+    def parse_punctuation(self, punctuation: Any, context_msg: str = "") -> Any:
+        if self.parse_optional_punctuation(punctuation) is None:
+            self.raise_error(f"Expected '{punctuation}'{context_msg}")
+        return punctuation
+
+    def parse_optional_unresolved_operand(self) -> UnresolvedOperand | None:
+        state = self._parser_state
+        token = state.current_token
+        if token.kind is not _PERCENT:
+            return None
+        state.current_token = state.lexer.lex()
+        if state.current_token.kind is not _HASH:
+            return LazyOperand(token, 0)
+        index = state.current_token.text[1:]
+        if not index.isdecimal():
+            self.raise_error("Expected integer as SSA value tuple index")
+        state.current_token = state.lexer.lex()
+        return LazyOperand(token, int(index))
+
+    def parse_unresolved_operand(self, msg: str = "operand expected") -> UnresolvedOperand:
+        found = self.parse_optional_unresolved_operand()
+        return self.raise_error(msg) if found is None else found
+
+    def parse_optional_location(self) -> LocationAttr | None:
+        state = self._parser_state
+        token = state.current_token
+        if token.kind is not _BARE or token.text != "loc":
+            return None
+        state.current_token = state.lexer.lex()
+        self.parse_punctuation("(")
+        start: int = state.current_token.start  # pyright: ignore[reportAttributeAccessIssue]
+        found, end = self.locations.read(state.lexer.input, start)  # pyright: ignore[reportArgumentType]
+        self._advance_to(end)
+        return found
+
+    def _parse_location(self) -> LocationAttr:
+        """Inside `loc(`...`)`: the location, the closing parenthesis left to the caller."""
+        start: int = self._parser_state.current_token.start  # pyright: ignore[reportAttributeAccessIssue]
+        found, end = self.locations.read(self._parser_state.lexer.input, start)  # pyright: ignore[reportArgumentType]
+        self._advance_to(end - 1)
+        return found
+
+    def parse_dense_int_or_fp_elements_attr(self, type: Any) -> DenseIntOrFPElementsAttr:
+        """As xDSL's, but exact: hexadecimal float literals are bit patterns, and a splat is one element."""
+        self.parse_punctuation("<", " in dense attribute")
+        hex_string: str | None = None
+        literals: list[str] = []
+        shape: list[int] = []
+        if self.parse_optional_punctuation(">") is None:
+            hex_string = self.parse_optional_str_literal()
+            if hex_string is None:
+                literals, shape = self._dense_literals()
+            self.parse_punctuation(">", " in dense attribute")
+        if type is None:
+            self.parse_punctuation(":", " in dense attribute")
+            type = self._parse_dense_literal_type()
+        try:
+            if hex_string is not None:
+                return dense_from_hex(type, hex_string)
+            return dense_from_literals(type, literals, shape)
+        except (ValueError, OverflowError, VerifyException) as error:
+            self.raise_error(f"bad dense attribute: {error}")
+
+    def _dense_literals(self) -> tuple[list[str], list[int]]:
+        """The literals of a dense attribute as text, flattened, and their shape (empty for a splat)."""
+        if self.parse_optional_punctuation("[") is None:
+            return [self._dense_literal()], []
+        if self.parse_optional_punctuation("]") is not None:
+            return [], [0]
+        rows = [self._dense_literals()]
+        while self.parse_optional_punctuation(",") is not None:
+            rows.append(self._dense_literals())
+        self.parse_punctuation("]")
+        if any(shape != rows[0][1] for _, shape in rows):
+            self.raise_error("Tensor literal has inconsistent ranks between elements")
+        return [value for values, _ in rows for value in values], [len(rows), *rows[0][1]]
+
+    def _dense_literal(self) -> str:
+        sign = "" if self.parse_optional_punctuation("-") is None else "-"
+        token = self._parser_state.current_token
+        number = token.kind in (MLIRTokenKind.INTEGER_LIT, MLIRTokenKind.FLOAT_LIT)
+        if not number and token.text not in ("true", "false"):
+            self.raise_error("Expected either a float, integer, or boolean literal")
+        self._consume_token()
+        return sign + token.text
+
+
+class LazyOperand(UnresolvedOperand):
+    """An operand not yet resolved; its span is made only for an error."""
+
+    __slots__ = ("_token",)
+
+    def __init__(self, token: Any, index: int) -> None:  # pyright: ignore[reportMissingSuperCall]
+        self._token = token
+        self.index = index
+
+    @property
+    def span(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._token.span
+
+    @property
+    def operand_name(self) -> str:
+        return self._token.text[1:]
+
+
+def parse_text(ctx: Context, text: str, name: str = "<ttir>") -> ModuleOp:
+    """Parse one module; every mistake in `text` is an `IRParseError`."""
+    try:
+        return TritonParser(ctx, text, name).parse_module()
+    except ParseError as error:
+        where = error.span.get_location()
+        raise IRParseError(where=where, detail=str(error)) from error
+    except (VerifyException, RecursionError) as error:
+        raise IRParseError(where=name, detail=str(error)) from error
