@@ -19,6 +19,10 @@ class TritonDistError(Exception):
         self.fields = fields
         super().__init__(self.template.format(**fields))
 
+    def __repr__(self) -> str:
+        # Triton quotes the `repr` of some errors to the user, so it must read well.
+        return f"{type(self).__name__}: {self}"
+
     def __reduce__(self):
         return _rebuild, (type(self), self.fields)
 
@@ -139,6 +143,18 @@ class NotConstexpr(ArgumentError):
 
 class NotAToken(ArgumentError):
     template = "{op}: token must be what dl.wait returned (a scalar int32), got {got}"
+
+
+class NotANumber(ArgumentError):
+    template = "{op}: {argument} must be {expected}, got {got}"
+
+
+class WrongPointee(ArgumentError):
+    template = "{op}: {argument} must point to {expected}, but points to {got}"
+
+
+class BadCall(ArgumentError):
+    template = "{op}: {detail}. Call: {signature}"
 
 
 class BadExternCall(ArgumentError):

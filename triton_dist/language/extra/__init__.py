@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: MIT
+"""The vendors' device libraries, behind one portable face each: `libshmem_device` and `language_extra`."""
