@@ -112,9 +112,14 @@ class Knob(Generic[T]):
         _set.pop(self.name, None)
 
     def value(self) -> T:
+        if self.name not in _set:
+            _check_environment_once()
+        return self.read()
+
+    def read(self) -> T:
+        """The value, with no look at the other settings in the environment."""
         if self.name in _set:
             return _set[self.name]
-        _check_environment_once()
         text = os.environ.get(self.variable)
         return self.default if text is None else self._accept(text)
 
