@@ -29,7 +29,7 @@ def test_generated_parts_are_fresh(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_and_paths_exist(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (page.parent / target).exists(), target
     for path in re.findall(r"`((?:triton_dist|tests|docs|examples|benchmarks)/[\w./-]*)`", text):

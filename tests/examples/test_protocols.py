@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""The signalling of the portable kernels, in every possible interleaving of small cases.
+
+Each program is a list of steps on shared memory; the explorer runs every order of them. A wait that can never end, or a
+read of anything but the expected value, is a fault of the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
+
+import pytest
+
+
+class Step(NamedTuple):
+    """`wait` goes on when the value is there, `reach` when it is as large; `read` fails if it is not there."""
+
+    kind: str
+    place: Hashable
+    value: int
+
+
+Program = list[Step]
+
+
+class ProtocolFault(Exception):
+    pass
+
+
+def explore(programs: list[Program]) -> int:
+    """Run every interleaving; returns the number of states. Memory that was never written is 0."""
+    start = ((0,) * len(programs), frozenset[tuple[Hashable, int]]())
+    seen, todo = {start}, [start]
+    while todo:
+        counters, memory = todo.pop()
+        following = [
+            state
+            for i, program in enumerate(programs)
+            if counters[i] < len(program) and (state := advance(program[counters[i]], i, counters, dict(memory)))
+        ]
+        if not following and any(c < len(p) for c, p in zip(counters, programs, strict=True)):
+            stuck = [p[c] for c, p in zip(counters, programs, strict=True) if c < len(p)]
+            raise ProtocolFault(f"stuck: {stuck}")
+        todo += [state for state in following if state not in seen]
+        seen.update(following)
+    return len(seen)
+
+
+def advance(step: Step, i: int, counters: tuple[int, ...], memory: dict[Hashable, int]):
+    """The state after program `i` took `step`; None if it must wait."""
+    present = memory.get(step.place, 0)
+    if (step.kind == "wait" and present != step.value) or (step.kind == "reach" and present < step.value):
+        return None
+    if step.kind == "read" and present != step.value:
+        raise ProtocolFault(f"read {present} instead of {step.value} at {step.place}")
+    if step.kind == "write":
+        memory[step.place] = step.value
+    return (*counters[:i], counters[i] + 1, *counters[i + 1 :]), frozenset(memory.items())
+
+
+def exchange(
+    pe: int, pes: int, calls: int, half: Callable[[int], int], signal: Callable[[int], int], split: bool = False
+) -> list[Program]:
+    """A PE's kernel that is built on `Exchange`: push to all, wait for all, read what came.
+
+    As one program, or split in two: one pushes, the other waits and reads.
+    """
+    parts: list[Program] = [[], []] if split else [[]]
+    for call in range(1, calls + 1):
+        for part in parts:  # a launch begins when every program of the launch before has ended
+            part += [Step("reach", ("ended", pe, other), call - 1) for other in range(len(parts))]
+        for peer in range(pes):
+            parts[0].append(Step("write", ("data", half(call), peer, pe), call))
+            parts[0].append(Step("write", ("signal", half(call), peer, pe), signal(call)))
+        parts[-1] += [Step("wait", ("signal", half(call), pe, source), signal(call)) for source in range(pes)]
+        parts[-1] += [Step("read", ("data", half(call), pe, source), call) for source in range(pes)]
+        for i, part in enumerate(parts):
+            part.append(Step("write", ("ended", pe, i), call))
+    return parts
+
+
+def two_copies(call: int) -> int:
+    return call % 2
+
+
+def call_number(call: int) -> int:
+    return call
+
+
+@pytest.mark.parametrize(
+    ("pes", "split", "calls"), [(1, False, 4), (2, False, 6), (3, False, 3), (1, True, 4), (2, True, 4)]
+)
+def test_exchange_needs_no_barrier(pes: int, split: bool, calls: int) -> None:
+    everyone = [part for pe in range(pes) for part in exchange(pe, pes, calls, two_copies, call_number, split)]
+    assert explore(everyone) > calls
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize(
+    ("half", "signal"),
+    [(lambda call: 0, call_number), (two_copies, lambda call: 1)],
+    ids=["one copy", "the same value in every call"],
+)
+def test_the_explorer_finds_broken_exchanges(
+    half: Callable[[int], int], signal: Callable[[int], int], split: bool
+) -> None:
+    with pytest.raises(ProtocolFault):
+        explore([part for pe in range(2) for part in exchange(pe, 2, 4, half, signal, split)])
+
+
+def producer(pe: int, pes: int, number: int, producers: int, slots: int, items: int) -> Program:
+    right, steps = (pe + 1) % pes, []
+    for item in range(number, items, producers):
+        slot, lap = item % slots, item // slots
+        steps.append(Step("wait", ("free", pe, slot), lap))
+        steps.append(Step("write", ("queue", right, slot), 100 + item))
+        steps.append(Step("write", ("ready", right, slot), lap + 1))
+    return steps
+
+
+def consumer(pe: int, pes: int, number: int, consumers: int, slots: int, items: int) -> Program:
+    left, steps = (pe - 1) % pes, []
+    for item in range(number, items, consumers):
+        slot, lap = item % slots, item // slots
+        steps.append(Step("wait", ("ready", pe, slot), lap + 1))
+        steps.append(Step("read", ("queue", pe, slot), 100 + item))
+        steps.append(Step("write", ("free", left, slot), lap + 1))
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("pes", "producers", "consumers", "slots", "items"),
+    [(1, 1, 1, 1, 6), (1, 2, 2, 2, 8), (1, 3, 2, 2, 7), (2, 1, 1, 2, 5), (2, 2, 1, 1, 3), (3, 1, 1, 1, 2)],
+)
+def test_queue_reuses_slots_safely(pes: int, producers: int, consumers: int, slots: int, items: int) -> None:
+    everyone = [producer(pe, pes, i, producers, slots, items) for pe in range(pes) for i in range(producers)]
+    everyone += [consumer(pe, pes, i, consumers, slots, items) for pe in range(pes) for i in range(consumers)]
+    assert explore(everyone) > items
+
+
+def test_the_explorer_finds_a_queue_that_overwrites() -> None:
+    eager = [step for step in producer(0, 1, 0, 1, 1, 3) if step.kind == "write"]
+    with pytest.raises(ProtocolFault):
+        explore([eager, consumer(0, 1, 0, 1, 1, 3)])
