@@ -58,9 +58,11 @@ class DistributedOpBuilder:
         self, libname: str, libpath: str, symbol: str, operands: Sequence[Any], result: tl.dtype | None, pure: bool
     ) -> Any:
         """`result`: the type of the result, or None if the function has none."""
+        # `void` says that the carrier's i32 is no result of the function.
+        void = ", void" if result is None else ""
         attributes = (
             f"{{libname = {_quote(libname)}, libpath = {_quote(libpath)}, "
-            f"pure = {str(pure).lower()}, symbol = {_quote(symbol)}}}"
+            f"pure = {str(pure).lower()}, symbol = {_quote(symbol)}{void}}}"
         )
         type_ = self._i32() if result is None else result.to_ir(self.builder)
         return self._carrier("extern_call", operands, type_, pure=pure, attributes=attributes)
