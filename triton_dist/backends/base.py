@@ -105,6 +105,37 @@ class RuntimeAdapter(ABC):
     @abstractmethod
     def signal(self, signal: torch.Tensor, value: int, op: str, pe: int) -> None: ...
 
+    def create_signals(self, n: int, dtype: torch.dtype) -> torch.Tensor:
+        """Collective: `n` signals of zero, at the distance that the back end's `Limits.slot_bytes` says."""
+        raise self._not_yet("create_signals")
+
+    def wait_signal(self, signal: torch.Tensor, value: int, cmp: str = "eq", timeout: float | None = None) -> int:
+        """Wait on the host until `signal` of this PE compares to `value`; returns the value seen."""
+        raise self._not_yet("wait_signal")
+
+    def is_symmetric(self, tensor: torch.Tensor) -> bool:
+        """Whether `tensor` is, or is a view of, a live tensor of this PE's heap."""
+        raise self._not_yet("is_symmetric")
+
+    def offset_of(self, tensor: torch.Tensor) -> int:
+        """Where in the heap a symmetric tensor starts, in bytes."""
+        raise self._not_yet("offset_of")
+
+    def abandon(self, why: str) -> None:
+        """Leave alone, because of an error; where the library can, the peers are told `why`."""
+        del why
+
+    def describe_address(self, address: int) -> str:
+        """What lies at an address, for a report."""
+        return f"address {address:#x}"
+
+    def info(self) -> dict[str, Any]:
+        """The fields of `shmem.report.Info` that the adapter knows."""
+        raise self._not_yet("info")
+
+    def _not_yet(self, what: str) -> NotInThisVersion:
+        return NotInThisVersion(what=what, backend=type(self).__name__, version=__version__, hint="")
+
     def on_module_load(self, module: int) -> None:
         """What a freshly loaded device module needs before its first launch; nothing, by default."""
         del module

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The memory of a symmetric heap on the host: one segment a PE, which its peers map too.
 
-A segment is an anonymous memfd. It has no name, so nothing can be left behind: the kernel frees it when the last process
+A segment is an anonymous memfd. It has no name, so nothing is left behind: the kernel frees it when the last process
 that maps it ends, however it ends. It does not live in /dev/shm and does not depend on its size. A mapping is virtual:
 a page costs memory when it is first touched.
 """
@@ -119,8 +119,9 @@ def strided_length(shape: Sequence[int], strides: Sequence[int] | None) -> int:
 # The short way is to open /proc/<pid>/fd/<n>. The kernel allows it under the same rule as reading another process's
 # memory map (ptrace access mode READ): same user, and the peer "dumpable". Yama's ptrace_scope restricts only mode
 # ATTACH, so siblings may do it on stock Ubuntu. It fails where a peer changed its user or capabilities, in some
-# hardened containers (hidepid, a seccomp or LSM profile), and where /proc is missing. Then the peer sends the descriptor
-# over a Unix socket (SCM_RIGHTS), which needs no such right. The socket's name is in the abstract namespace: no file.
+# hardened containers (hidepid, a seccomp or LSM profile), and where /proc is missing. Then the peer sends the
+# descriptor over a Unix socket (SCM_RIGHTS), which needs no such right. The socket's name is in the abstract
+# namespace: no file.
 
 
 class FdServer:
@@ -175,7 +176,9 @@ def _receive_fd(server: str) -> int:
             client.connect("\0" + server)
             _, fds, _, _ = socket.recv_fds(client, 1, 1)
     except OSError as error:
-        raise UnsupportedHost(detail=f"a peer's memory can be had neither through /proc nor by socket: {error}") from error
+        raise UnsupportedHost(
+            detail=f"a peer's memory can be had neither through /proc nor by socket: {error}"
+        ) from error
     if not fds:
         raise UnsupportedHost(detail="a peer refused to share its memory: it runs as another user")
     return fds[0]

@@ -1,0 +1,535 @@
+# SPDX-License-Identifier: MIT
+"""The runtime adapter of the host engine: PEs that are processes, or threads, of one machine.
+
+A heap is laid out alike on every PE: the control block (`shmem/host/control.py`), the barrier's slots, the tensors.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import math
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from ctypes import c_int64, c_uint64
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from triton_dist import backends
+from triton_dist.backends.base import RuntimeAdapter
+from triton_dist.backends.cpu import atomics, state
+from triton_dist.errors import CollectiveMismatch as Mismatch
+from triton_dist.errors import (
+    FreedTensor,
+    HeapExhausted,
+    NotInitialized,
+    NotSymmetric,
+    OutOfStep,
+    PartOfTensor,
+    ShmemError,
+    TritonDistError,
+    WaitTimeout,
+)
+from triton_dist.shmem.allocator import Allocator
+from triton_dist.shmem.callsite import call_site
+from triton_dist.shmem.host import checks
+from triton_dist.shmem.host.checks import Call
+from triton_dist.shmem.host.control import CONTROL_BYTES, SLOT_BYTES, Blocked, Control, Phase, sync_bytes
+from triton_dist.shmem.host.liveness import ExitBoard, Watchdog, describe_exit
+from triton_dist.shmem.host.tensors import Allocation, Tensors
+from triton_dist.shmem.host.waiting import Wait, Waiter
+from triton_dist.shmem.host.world import World, join
+
+if TYPE_CHECKING:
+    import torch
+
+    from triton_dist.shmem.config import ShmemConfig
+
+
+@dataclass
+class _Pe:
+    """All that belongs to a PE between init and finalize."""
+
+    config: ShmemConfig
+    world: World
+    control: Control
+    device: state.DeviceState
+    waiter: Waiter
+    allocator: Allocator
+    tensors: Tensors
+    keep: tuple[Any, ...]
+    """What `device` points to."""
+    watchdog: Watchdog | None = None
+    pid: int = 0
+
+
+class CpuAdapter(RuntimeAdapter):
+    """One PE of the host engine. Collective calls may come from any thread of the PE, one at a time."""
+
+    def __init__(self, world: World | None = None) -> None:
+        self._world = world
+        self._pe: _Pe | None = None
+        self._lock = threading.RLock()
+        self._deaths: dict[int, str] = {}
+        self._abort = c_int64(state.RUNNING)
+
+    # Life
+
+    def init(self, config: ShmemConfig) -> None:
+        """Collective: meet the others, map their heaps, make this PE known to kernels."""
+        threads = self._world is not None
+        world = self._world or join(config)
+        self._deaths, self._abort = {}, c_int64(state.RUNNING)
+        self._pe = self._assemble(config, world)
+        try:
+            if world.pids:
+                self._watch(self._pe)
+            self._agree(f"init(heap_size={config.heap_size})", config.init_timeout)
+        except BaseException:
+            self._drop(self._pe, Phase.BROKEN, threads)
+            raise
+        world.opened()
+        self._pe.control.set_phase(Phase.READY)
+        if threads:
+            state.bind_thread(self._pe.device)
+        else:
+            state.bind_process(self._pe.device)
+            atexit.register(self._at_exit)
+
+    def _assemble(self, config: ShmemConfig, world: World) -> _Pe:
+        control = Control(config.pe, world.segments)
+        control.start()
+        own = world.segments[config.pe]
+        bases = (c_uint64 * config.n_pes)(*(segment.address for segment in world.segments))
+        fault = state.Fault()
+        device = state.DeviceState(
+            version=state.STATE_VERSION,
+            my_pe=config.pe,
+            n_pes=config.n_pes,
+            heap_base=own.address,
+            heap_size=own.size,
+            peer_base=ctypes.addressof(bases),
+            abort=ctypes.addressof(self._abort),
+            timeout_ns=int(config.deadline_seconds() * 1e9),
+            fault=ctypes.addressof(fault),
+            sync_offset=CONTROL_BYTES,
+            dead_pe=-1,
+        )
+        return _Pe(
+            config=config,
+            world=world,
+            control=control,
+            device=device,
+            waiter=Waiter(device, lambda: self._abort.value, control, self._deaths),
+            allocator=Allocator(CONTROL_BYTES + sync_bytes(config.n_pes), own.size),
+            tensors=Tensors(),
+            keep=(bases, fault, self._abort),
+            pid=os.getpid(),
+        )
+
+    def _watch(self, pe: _Pe) -> None:
+        board = ExitBoard.from_environment(pe.config.n_pes)
+        pe.watchdog = Watchdog(pe.world.pids, self._on_exit, board)
+
+    def _on_exit(self, dead: int, code: int | None) -> None:
+        pe = self._pe
+        if pe is None or pe.control.phase(dead) == Phase.FINALIZED:
+            return
+        note = pe.control.note(dead) if pe.control.phase(dead) == Phase.EXITED else ""
+        self.peer_failed(dead, f"{describe_exit(code)}{': ' if note else ''}{note}")
+
+    def peer_failed(self, dead: int, how: str) -> None:
+        """A peer is gone, `how` says why: end this PE's waits, on the host and in kernels."""
+        pe = self._pe
+        if pe is None or self._abort.value != state.RUNNING:
+            return
+        self._deaths[dead] = how
+        pe.device.dead_pe = dead
+        atomics.word(64).store(ctypes.addressof(self._abort), state.PEER_DIED)
+
+    def interrupt(self) -> None:
+        """End this PE's waits because the program is to stop."""
+        if self._abort.value == state.RUNNING:
+            atomics.word(64).store(ctypes.addressof(self._abort), state.INTERRUPTED)
+
+    def death_of(self, pe: int) -> str:
+        """How a PE that is gone ended: for `errors.PeerDied` after a kernel."""
+        return self._deaths.get(pe, "it ended")
+
+    def finalize(self) -> None:
+        """Collective, unless a PE is dead or out of step already: then this PE leaves alone, without an error.
+
+        Tensors that were not freed are given back. Torch tensors that outlive it keep their memory, unshared.
+        """
+        with self._lock:
+            pe = self._running("finalize()")
+            try:
+                if self._can_meet(pe):
+                    self._agree("finalize()")
+            finally:
+                self._drop(pe, Phase.FINALIZED, threads=self._world is not None)
+
+    def abandon(self, why: str) -> None:
+        """Leave alone because of an error; the peers see `why`. Nothing happens outside of init ... finalize."""
+        pe = self._pe
+        if pe is not None:
+            pe.control.set_phase(Phase.EXITED, why)
+            self._drop(pe, Phase.EXITED, threads=self._world is not None)
+
+    def _can_meet(self, pe: _Pe) -> bool:
+        gone = (Phase.BROKEN, Phase.FINALIZED, Phase.EXITED)
+        return self._abort.value == state.RUNNING and not any(
+            pe.control.phase(peer) in gone for peer in range(pe.config.n_pes)
+        )
+
+    def _drop(self, pe: _Pe, phase: Phase, threads: bool) -> None:
+        # The note of a PE that gave up or failed stays: its peers report it.
+        if pe.control.phase(pe.config.pe) not in (Phase.BROKEN, Phase.EXITED):
+            pe.control.set_phase(phase)
+        if pe.watchdog is not None:
+            pe.watchdog.stop()
+        pe.world.opened()
+        if threads:
+            state.bind_thread(None)
+        else:
+            state.bind_process(None)
+            atexit.unregister(self._at_exit)
+        self._pe = None
+
+    def _at_exit(self) -> None:
+        """The script ends without finalize: say so before the process is gone."""
+        pe = self._pe
+        if pe is None or pe.pid != os.getpid():  # a forked child is no PE
+            return
+        # Set by the interpreter when it printed the traceback of an exception that nobody caught.
+        error = getattr(sys, "last_value", None)
+        note = f"{type(error).__name__}: {error}" if error is not None else "without shmem.finalize()"
+        pe.control.set_phase(Phase.EXITED, note)
+
+    def _running(self, call: str) -> _Pe:
+        if self._pe is None:
+            raise NotInitialized(call=call)
+        return self._pe
+
+    # Identity
+
+    def my_pe(self) -> int:
+        return self._running("my_pe()").config.pe
+
+    def n_pes(self) -> int:
+        return self._running("n_pes()").config.n_pes
+
+    @property
+    def device_state(self) -> state.DeviceState:
+        """What kernels of this PE read."""
+        return self._running("device_state").device
+
+    # Collective calls
+
+    def _agree(self, call: str, seconds: float | None = None) -> None:
+        """Make `call` together with all PEs, or raise on all."""
+        pe = self._running(call)
+        site = call_site()
+        self._check_in_step(pe, call, site)
+        seq = pe.control.publish(call, site)
+        wait = Wait(
+            call,
+            Blocked.COLLECTIVE,
+            seq,
+            missing=lambda: pe.control.behind(seq),
+            seconds=pe.config.deadline_seconds() if seconds is None else seconds,
+        )
+        for peer in range(pe.config.n_pes):
+            pe.waiter.until(pe.control.seq_address(peer), lambda seen: seen >= seq, wait)
+        if not pe.control.agreed(seq):
+            raise Mismatch(pe=pe.config.pe, calls=pe.control.calls(seq))
+        self._check_in_step(pe, call, site)
+
+    def _check_in_step(self, pe: _Pe, call: str, site: str) -> None:
+        for peer in range(pe.config.n_pes):
+            if pe.control.phase(peer) == Phase.BROKEN:
+                detail = f"the PEs are out of step: {pe.control.state_of(peer)}. Only shmem.finalize is left to do."
+                raise OutOfStep(pe=pe.config.pe, where=site, call=call, detail=detail)
+
+    def barrier_all(self) -> None:
+        """The centralised pull barrier: write the own slot, then read each peer's until it has come this far.
+
+        A peer may be one barrier ahead already, as it needs only our slot to pass; never two.
+        """
+        with self._lock:
+            pe = self._running("barrier_all()")
+            device = pe.device
+            device.sync_count = count = device.sync_count + 1
+            slots = [s.address + CONTROL_BYTES + i * SLOT_BYTES for i, s in enumerate(pe.world.segments)]
+            word = atomics.word(64)
+            word.store(slots[device.my_pe], count)
+            wait = Wait(
+                "barrier_all()",
+                Blocked.BARRIER,
+                count,
+                missing=lambda: [i for i, slot in enumerate(slots) if word.load(slot) - count not in (0, 1)],
+                seconds=pe.config.deadline_seconds(),
+            )
+            for slot in slots:
+                pe.waiter.until(slot, lambda seen: seen - count in (0, 1), wait)
+
+    def create_tensor(self, shape: Sequence[int] | int, dtype: torch.dtype) -> torch.Tensor:
+        """Collective: a tensor of zeros at the same offset of every PE's heap."""
+        text = f"create_tensor({_shown(shape)}, {dtype})"
+        with self._lock, self._refusing():
+            call = self._call(text)
+            sizes = checks.shape_of(shape, call)
+            return self._create(call, sizes, checks.dtype_of(dtype, call), None)
+
+    def create_signals(self, n: int, dtype: torch.dtype) -> torch.Tensor:
+        """Collective: `n` signals of zero: a tensor of shape (n,), with the stride that kernels expect.
+
+        That is the active back end's: 64 bytes on the host, but one element where a GPU is simulated.
+        """
+        text = f"create_signals({_shown(n)}, {dtype})"
+        with self._lock, self._refusing():
+            call = self._call(text)
+            (count,) = checks.shape_of(n, call) if isinstance(n, int) else checks.shape_of((n,), call)
+            bits, _ = checks.check_signal_dtype(checks.dtype_of(dtype, call), call)
+            distance = backends.active().limits.slot_bytes or bits // 8
+            return self._create(call, (count,), dtype, (distance * 8 // bits,))
+
+    def _create(
+        self, call: Call, shape: tuple[int, ...], dtype: torch.dtype, strides: tuple[int, ...] | None
+    ) -> torch.Tensor:
+        pe = self._running(call.call)
+        nbytes = dtype.itemsize * (math.prod(shape) if strides is None else shape[0] * strides[0])
+        self._agree(call.call)
+        offset = pe.allocator.allocate(nbytes)
+        if offset is None:  # on every PE, as all have made the same calls
+            raise HeapExhausted(
+                **call.fields(),
+                needed=pe.allocator.rounded(nbytes),
+                capacity=pe.allocator.capacity,
+                free=pe.allocator.free_bytes,
+                largest=pe.allocator.largest_free,
+            )
+        tensor = pe.world.segments[pe.config.pe].tensor(offset, shape, dtype, strides)
+        pe.tensors.add(offset, nbytes, tensor, f"{call.call} at {call.where}")
+        return tensor
+
+    def free_tensor(self, tensor: torch.Tensor) -> None:
+        """Collective: give a tensor's memory back. It reads as zeros then, until another tensor gets the place."""
+        with self._lock, self._refusing():
+            call = self._call(f"free_tensor({_shown_tensor(tensor)})")
+            pe = self._running(call.call)
+            allocation = self._locate(tensor, "the tensor", call)
+            if tensor.numel() != allocation.tensor.numel() or tensor.storage_offset() != 0:
+                got = f"{checks.brief(tensor)} from element {tensor.storage_offset()}"
+                raise PartOfTensor(**call.fields(), argument="the tensor", got=got, whole=allocation.created)
+            # The serial number tells the PEs' tensors apart where shape and dtype do not.
+            self._agree(f"free_tensor(tensor {allocation.serial}: {checks.brief(allocation.tensor)})")
+            # Zeroed now: all PEs zero theirs before any of them can come to the next creation's agreement.
+            pe.world.segments[pe.config.pe].clear(allocation.offset, max(allocation.nbytes, 1))
+            pe.allocator.free(allocation.offset)
+            pe.tensors.remove(allocation, f"{call.call} at {call.where}")
+
+    def _refusing(self) -> _Refusal:
+        return _Refusal(self)
+
+    # Access to peers
+
+    def peer_tensor(self, tensor: torch.Tensor, pe: int) -> torch.Tensor:
+        """The same tensor, or part of one, in the heap of `pe`: reads and writes go there."""
+        call = self._call("peer_tensor")
+        return self._peer(tensor, "the tensor", pe, call)
+
+    def put(self, dest: torch.Tensor, source: torch.Tensor, pe: int) -> None:
+        """Copy `source` to `dest` of `pe`. Done on return; a signal sent then is seen after the data."""
+        call = self._call("put")
+        remote = self._peer(dest, "dest", pe, call)
+        self._require_tensor(source, "source", call)
+        checks.check_equal(dest, source, call)
+        _copy(remote, source)
+
+    def get(self, dest: torch.Tensor, source: torch.Tensor, pe: int) -> None:
+        """Copy `source` of `pe` to `dest`, which may be any tensor."""
+        call = self._call("get")
+        remote = self._peer(source, "source", pe, call)
+        self._require_tensor(dest, "dest", call)
+        checks.check_equal(dest, source, call)
+        _copy(dest, remote)
+
+    def signal(self, signal: torch.Tensor, value: int, op: str, pe: int) -> None:
+        """Set `signal` of `pe` to `value`, or add to it; whoever sees it also sees what this PE wrote before."""
+        call = self._call("signal")
+        checks.check_choice("op", op, checks.SIGNAL_OPS, call)
+        address, bits, signed = self._word_of(signal, pe, call)
+        word, number = atomics.word(bits), checks.check_value(value, bits, signed, call)
+        if op == "set":
+            word.store(address, number)
+        else:
+            word.add(address, number)
+
+    def wait_signal(self, signal: torch.Tensor, value: int, cmp: str = "eq", timeout: float | None = None) -> int:
+        """Wait until this PE's `signal` compares to `value`; returns what it saw. The sender's data is seen then."""
+        call = self._call("wait_signal")
+        pe = self._running(call.call)
+        compare = checks.COMPARISONS[checks.check_choice("cmp", cmp, tuple(checks.COMPARISONS), call)]
+        address, bits, signed = self._word_of(signal, pe.config.pe, call)
+        checks.check_value(value, bits, signed, call)
+
+        def read(seen: int) -> int:
+            return seen if signed else checks.to_unsigned(seen, bits)
+
+        def timed_out(seconds: float, seen: int) -> TritonDistError:
+            return WaitTimeout(
+                pe=pe.config.pe,
+                program="none (the host)",
+                where=call.where,
+                seconds=seconds,
+                slot=self.describe_address(address),
+                expected=f"{cmp} {value}",
+                seen=read(seen),
+            )
+
+        seen = read(atomics.word(bits).load(address))
+        if compare(seen, value):
+            return seen
+        wait = Wait(
+            f"wait_signal({cmp} {value}) on {self.describe_address(address)}",
+            Blocked.SIGNAL,
+            address - pe.device.heap_base,
+            missing=list,
+            seconds=pe.config.deadline_seconds() if timeout is None else timeout,
+            timed_out=timed_out,
+        )
+        return read(pe.waiter.until(address, lambda seen: compare(read(seen), value), wait, bits))
+
+    def _word_of(self, signal: torch.Tensor, pe: int, call: Call) -> tuple[int, int, bool]:
+        """Address of a signal in the heap of `pe`, its bits, and whether it is signed."""
+        current = self._running(call.call)
+        self._locate(signal, "the signal", call)
+        bits, signed = checks.check_signal(signal, call)
+        peer = checks.check_pe(pe, current.config.n_pes, call)
+        offset = signal.data_ptr() - current.device.heap_base
+        return current.world.segments[peer].address + offset, bits, signed
+
+    def _peer(self, tensor: torch.Tensor, argument: str, pe: int, call: Call) -> torch.Tensor:
+        current = self._running(call.call)
+        self._locate(tensor, argument, call)
+        peer = checks.check_pe(pe, current.config.n_pes, call)
+        if peer == current.config.pe:
+            return tensor
+        offset = _address(tensor) - current.device.heap_base
+        return current.world.segments[peer].tensor(offset, tensor.shape, tensor.dtype, tensor.stride())
+
+    # What is where
+
+    def is_symmetric(self, tensor: torch.Tensor) -> bool:
+        """Whether `tensor` is, or is a view of, a live tensor of this PE's heap."""
+        allocation = self._running("is_symmetric()").tensors.of_storage(tensor)
+        return allocation is not None and allocation.freed is None
+
+    def offset_of(self, tensor: torch.Tensor) -> int:
+        """Where in the heap a symmetric tensor starts, in bytes; alike on every PE."""
+        pe = self._running("offset_of()")
+        self._locate(tensor, "the tensor", self._call("offset_of"))
+        return _address(tensor) - pe.device.heap_base
+
+    def describe_address(self, address: int) -> str:
+        """Name what lies at an address: for reports of waits and faults."""
+        pe = self._running("describe_address()")
+        for number, segment in enumerate(pe.world.segments):
+            if segment.contains(address):
+                offset = address - segment.address
+                return f"{self._describe_offset(pe, offset)} (PE {number}, heap offset {offset:#x})"
+        return f"address {address:#x}, outside every PE's symmetric heap"
+
+    @staticmethod
+    def _describe_offset(pe: _Pe, offset: int) -> str:
+        if offset < CONTROL_BYTES:
+            return "the control block"
+        if offset < CONTROL_BYTES + sync_bytes(pe.config.n_pes):
+            return f"barrier slot {(offset - CONTROL_BYTES) // SLOT_BYTES}"
+        if (live := pe.tensors.live_at(offset)) is not None:
+            return live.describe(offset - live.offset)
+        if (freed := pe.tensors.freed_at(offset)) is not None:
+            return f"{freed.describe(offset - freed.offset)}, freed by {freed.freed}"
+        return "free space"
+
+    def info(self) -> dict[str, Any]:
+        """Facts for `shmem.info`."""
+        pe = self._running("info()")
+        return {
+            "pe": pe.config.pe,
+            "n_pes": pe.config.n_pes,
+            "pes_are": "threads" if self._world is not None else "processes",
+            "heap_bytes": pe.allocator.capacity,
+            "free_bytes": pe.allocator.free_bytes,
+            "tensors": len(pe.tensors),
+        }
+
+    def _call(self, name: str) -> Call:
+        return Call(self._running(name).config.pe, call_site(), name)
+
+    def _require_tensor(self, value: Any, argument: str, call: Call) -> None:
+        import torch
+
+        if not isinstance(value, torch.Tensor):
+            raise NotSymmetric(**call.fields(), argument=argument, got=f"a {type(value).__name__}, not a tensor")
+
+    def _locate(self, tensor: torch.Tensor, argument: str, call: Call) -> Allocation:
+        """The live allocation that `tensor` is a view of, or an error that says what it is instead."""
+        self._require_tensor(tensor, argument, call)
+        pe = self._running(call.call)
+        allocation = pe.tensors.of_storage(tensor)
+        if allocation is None:
+            raise NotSymmetric(**call.fields(), argument=argument, got=self._foreign(pe, tensor))
+        if allocation.freed is not None:
+            freed = f"{allocation.created}, freed by {allocation.freed}"
+            raise FreedTensor(**call.fields(), argument=argument, freed=freed)
+        return allocation
+
+    def _foreign(self, pe: _Pe, tensor: torch.Tensor) -> str:
+        if tensor.device.type != "cpu":
+            return f"a tensor on {tensor.device}"
+        for number, segment in enumerate(pe.world.segments):
+            if segment.contains(_address(tensor)):
+                if number != pe.config.pe:
+                    return f"a tensor of PE {number}, from peer_tensor; pass this PE's own and the number of the PE"
+                return "it lies in the heap, but it is stale or was made from a bare address"
+        return f"an ordinary tensor, {checks.brief(tensor)}"
+
+
+class _Refusal:
+    """Notes a call that this PE refuses on its own, so that those who wait for it can say why it never came."""
+
+    def __init__(self, adapter: CpuAdapter) -> None:
+        self._adapter = adapter
+
+    def __enter__(self) -> None:
+        self._seq = self._adapter._pe.control.own.seq if self._adapter._pe is not None else 0
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        pe = self._adapter._pe
+        if isinstance(error, ShmemError) and pe is not None and pe.control.own.seq == self._seq:
+            pe.control.refuse(str(error))
+
+
+def _address(tensor: torch.Tensor) -> int:
+    # Not data_ptr(), which is 0 for a tensor without elements.
+    return tensor.untyped_storage().data_ptr() + int(tensor.storage_offset()) * tensor.element_size()
+
+
+def _copy(dest: torch.Tensor, source: torch.Tensor) -> None:
+    import torch
+
+    with torch.no_grad():
+        dest.copy_(source)
+
+
+def _shown(shape: Any) -> str:
+    return repr(tuple(shape) if isinstance(shape, Sequence) and not isinstance(shape, str) else shape)
+
+
+def _shown_tensor(tensor: Any) -> str:
+    shape = getattr(tensor, "shape", None)
+    return type(tensor).__name__ if shape is None else checks.brief(tensor)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""Where a user called us: the innermost stack frame outside the runtime's own code."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_OWN = tuple(_PACKAGE + part for part in ("shmem" + os.sep, "testing" + os.sep, "backends" + os.sep))
+
+
+def call_site() -> str:
+    """`file:line` of the caller, the file relative to the working directory where that is shorter."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
+        frame = frame.f_back
+    return f"{_short(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+_names: dict[str, str] = {}
+
+
+def _short(path: str) -> str:
+    # Once a file: an allocation takes tens of microseconds, and relpath would be half of it.
+    if path not in _names:
+        try:
+            _names[path] = min(path, os.path.relpath(path), key=len)
+        except (ValueError, OSError):  # another drive; no working directory any more
+            _names[path] = path
+    return _names[path]

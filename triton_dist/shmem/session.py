@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""Which PE the calling thread is, for the host API: a PE that is a thread, else this process's."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from triton_dist.errors import AlreadyInitialized, NotInitialized
+
+if TYPE_CHECKING:
+    from triton_dist.backends.base import RuntimeAdapter
+    from triton_dist.shmem.config import ShmemConfig
+
+
+@dataclass
+class Session:
+    """An initialised PE. `depth` counts inits, so that a library may init what its caller has."""
+
+    adapter: RuntimeAdapter
+    config: ShmemConfig
+    depth: int = 1
+
+    def enter_again(self, given: dict[str, Any]) -> None:
+        """A nested init: it may repeat the settings in force, not change them."""
+        for name, value in given.items():
+            if getattr(self.config, name, value) != value:
+                raise AlreadyInitialized(pe=self.config.pe, n_pes=self.config.n_pes, what=name)
+        self.depth += 1
+
+
+_thread = threading.local()
+_process: Session | None = None
+
+
+def current() -> Session | None:
+    """The calling thread's session, or None outside of init ... finalize."""
+    return getattr(_thread, "session", None) or _process
+
+
+def require(call: str) -> Session:
+    """The calling thread's session; raises NotInitialized, which names `call`."""
+    session = current()
+    if session is None:
+        raise NotInitialized(call=call)
+    return session
+
+
+def bind_process(session: Session | None) -> None:
+    global _process
+    _process = session
+
+
+def bind_thread(session: Session | None) -> None:
+    _thread.session = session
+
+
+def unbind(session: Session) -> None:
+    """The session is over, for the thread or the process that it belongs to."""
+    if getattr(_thread, "session", None) is session:
+        bind_thread(None)
+    elif _process is session:
+        bind_process(None)
