@@ -13,6 +13,8 @@ import pytest
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+pytest_plugins = ["triton_dist.testing.plugin"]
+
 _made_cache: str | None = None
 if "TRITON_CACHE_DIR" not in os.environ:
     # Set here in the controlling process, so the workers of a parallel run inherit and share it.

@@ -6,6 +6,8 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -47,3 +49,12 @@ def test_docstring_sections_become_markdown() -> None:
     assert generate.markdown(docstring) == (
         "What it does.\n\n**Args:**\n\n- `a`, `b`: two\n  of them.\n\n**Returns:**\nIt.\n\n```python\nf(a)\n```"
     )
+
+
+def test_example_of_the_readme_does_what_it_says(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    script = tmp_path / "send_right.py"
+    script.write_text(code, encoding="utf-8")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == code.rpartition("# ")[2].strip()
