@@ -187,6 +187,16 @@ class CarrierError(CompileError):
     """A carrier of a distributed op does not have the form the front end gives it."""
 
 
+class UnknownPass(TritonDistError):
+    template = "there is no pass {name}; known are {valid}"
+
+
+class PassError(TritonDistError):
+    """A pass left a module that does not verify: a mistake of the pass."""
+
+    template = "after the pass {name}: {detail}"
+
+
 # Running
 
 

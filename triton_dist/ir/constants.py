@@ -80,7 +80,10 @@ def splat_bytes(attr: DenseIntOrFPElementsAttr) -> bytes | None:
 
 
 def dense_splat(attr: Attribute) -> int | float | None:
-    """The value of a scalar constant or of a splat, exactly; None if elements differ. Integers come as signed, i1 as 0 or 1."""
+    """The value of a scalar constant or of a splat, exactly; None if elements differ.
+
+    Integers come as signed, i1 as 0 or 1.
+    """
     if isinstance(attr, IntegerAttr):
         return abs(attr.value.data) if attr.type == IntegerType(1) else attr.value.data
     if isinstance(attr, FloatAttr):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parser: xDSL's, with libtriton's location aliases, exact dense constants, and short cuts for what TTIR repeats."""
+"""The parser: xDSL's, with libtriton's location aliases, exact dense constants, and short cuts for repeated text."""
 
 from __future__ import annotations
 

@@ -47,17 +47,22 @@ class TritonPrinter(Printer):
         return self._aliases.setdefault(loc, f"#loc{len(self._aliases) or ''}")
 
     def print_location_aliases(self) -> None:
-        """The definitions of the aliases used so far, each on a line."""
+        """The definitions of the aliases used so far, each on a line, and before those that use it."""
         self.printing_location = True
-        done = 0
-        while done < len(self._aliases):
-            # Printing one definition may make aliases of the locations inside it.
-            for loc, alias in list(self._aliases.items())[done:]:
-                self.print_string(f"\n{alias} = loc(")
-                loc.print_builtin(self)  # pyright: ignore[reportAttributeAccessIssue]
-                self.print_string(")")
-                done += 1
+        defined: set[Attribute] = set()
+        for loc in list(self._aliases):
+            self._define(loc, defined)
         self.printing_location = False
+
+    def _define(self, loc: Attribute, defined: set[Attribute]) -> None:
+        if loc in defined or not isinstance(loc, _LOCATIONS):
+            return
+        defined.add(loc)
+        for part in _parts(loc):
+            self._define(part, defined)
+        self.print_string(f"\n{self._alias(loc)} = loc(")
+        loc.print_builtin(self)
+        self.print_string(")")
 
     def _print_dense(self, attr: DenseIntOrFPElementsAttr) -> None:
         element = attr.type.element_type
@@ -96,7 +101,7 @@ class TritonPrinter(Printer):
 
     def _new_name(self, hint: str | None) -> str:
         """A name not given yet in this function; `x_1` may be the hint of one value and the second name of another."""
-        if hint is None:
+        if not hint:
             return self._get_new_valid_name_id()
         name, count = hint, self.ssa_names.get(hint, 0)
         while name in self.ssa_names and count:
@@ -107,10 +112,20 @@ class TritonPrinter(Printer):
         return name
 
 
-def print_text(module: ModuleOp, debuginfo: bool = True) -> str:
-    """The module as text, with its locations if `debuginfo`."""
+def _parts(loc: Attribute) -> tuple[Attribute, ...]:
+    if isinstance(loc, NameLoc):
+        return (loc.location,)
+    if isinstance(loc, CallSiteLoc):
+        return (loc.callee, loc.caller)
+    if isinstance(loc, FusedLoc):
+        return tuple(loc.locations)  # pyright: ignore[reportGeneralTypeIssues, reportArgumentType]
+    return ()
+
+
+def print_text(module: ModuleOp, debuginfo: bool = True, **options: bool) -> str:
+    """The module as text, with its locations if `debuginfo`. The options are those of xDSL's printer."""
     stream = StringIO()
-    printer = TritonPrinter(stream, print_debuginfo=debuginfo)
+    printer = TritonPrinter(stream, print_debuginfo=debuginfo, **options)
     printer.print_op(module)
     if debuginfo:
         printer.print_location_aliases()

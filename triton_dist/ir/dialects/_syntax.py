@@ -49,7 +49,8 @@ def parse_keyword(parser: Parser, table: Mapping[str, int], width: int = 32) -> 
 
 
 def attribute_of(op: IRDLOperation, name: str) -> Attribute | None:
-    return op.properties.get(name) or op.attributes.get(name)
+    # Not `or`: an integer attribute of value 0 is false.
+    return op.properties[name] if name in op.properties else op.attributes.get(name)
 
 
 class KeywordDirective(CustomDirective):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import DenseArrayBase, StringAttr, i32
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, i32
 from xdsl.ir import Block, Dialect, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -86,7 +86,7 @@ class ConditionalBranchOp(IRDLOperation):
     cond = operand_def(I1)
     then_arguments = var_operand_def()
     else_arguments = var_operand_def()
-    branch_weights = opt_prop_def(DenseArrayBase)
+    branch_weights = opt_prop_def(DenseArrayBase[IntegerType])
     then_block = successor_def()
     else_block = successor_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)

@@ -8,6 +8,7 @@ permissive: libtriton has verified the module already, and what we verify is wha
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import (
@@ -1039,7 +1040,7 @@ class MakeTensorPtrOp(IRDLOperation):
         properties = {"operandSegmentSizes": _segments(1, *map(len, groups))}
         properties |= {"order": attributes.pop("order")} if "order" in attributes else {}
         return cls.create(
-            operands=parser.resolve_operands([base, *sum(groups, [])], types, parser.pos),
+            operands=parser.resolve_operands([base, *chain.from_iterable(groups)], types, parser.pos),
             result_types=(type,),
             properties=properties,
             attributes=attributes,
@@ -1062,8 +1063,31 @@ class AdvanceOp(IRDLOperation):
     ptr = operand_def(T)
     offsets = var_operand_def(IntegerType(32))
     result = result_def(T)
-    assembly_format = "$ptr `,` `[` $offsets `]` attr-dict `:` type($result)"
     traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        pointer = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        offsets = _parse_bracketed(parser)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type = _parse_bare(parser, PointerType)
+        types = [type, *[IntegerType(32)] * len(offsets)]
+        return cls.create(
+            operands=parser.resolve_operands([pointer, *offsets], types, parser.pos),
+            result_types=(type,),
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.ptr)
+        printer.print_string(", ")
+        _print_bracketed(printer, self.offsets)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
 
 
 @irdl_op_definition
