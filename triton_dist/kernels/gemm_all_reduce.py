@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+# What a kernel receives is not what Python passes to it.
+# pyright: reportArgumentType=false
 """One-shot GEMM-AllReduce: every PE pushes its partial tiles to every PE, and each sums all of them itself."""
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+# What a kernel receives is not what Python passes to it.
+# pyright: reportArgumentType=false
 """A queue across PEs: some programs of a grid produce into the next PE's queue, others consume from their own."""
 
 from __future__ import annotations
