@@ -104,7 +104,8 @@ def wait_slots(
         return wait(pointer, number, scope, semantic, value, _semantic=_semantic)
     stride, each = _elements(pointer), cast(Any, _wait_each)
     if interpreting():
-        return each(pointer, int(number), scope, semantic, value, stride)
+        # Not int(number): Triton 3.6's conversion fails with numpy from 2.4 on.
+        return each(pointer, number.handle.data.item(), scope, semantic, value, stride)
     options = [tl.constexpr(checks.unwrap(x)) for x in (scope, semantic)]
     return _generator.call_JitFunction(JITFunction(each), [pointer, number, *options, value, tl.constexpr(stride)], {})
 
