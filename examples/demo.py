@@ -147,7 +147,8 @@ def main() -> None:
     console.print(table(problem, reports))
     console.print(f"First call, with compilation: {max(r.first_call for r in reports):.2f} s.")
     paths = draw(args.out, args.pes, problem, [event for report in reports for event in report.events])
-    console.print(f"Timeline: {paths[0]} (opens in a browser), {paths[1]} (opens in Perfetto)")
+    console.print(f"Timeline: {paths[0]} (open it in a browser)", soft_wrap=True)
+    console.print(f"Trace:    {paths[1]} (open it in Perfetto)", soft_wrap=True)
     worst = max(report.error for report in reports)
     if worst > 1e-5:
         raise SystemExit(f"the result is wrong: relative error {worst:.1e}")
