@@ -312,7 +312,7 @@ class FuncOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         visibility = "" if self.sym_visibility is None else f"{self.sym_visibility.data} "
         printer.print_string(f" {visibility}")
-        printer.print_symbol_name(self.sym_name)
+        printer.print_symbol_name(self.sym_name.data)
         printer.print_string("(")
         self._print_arguments(printer)
         printer.print_string(")")
@@ -409,7 +409,7 @@ class CallOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        printer.print_symbol_name(self.callee.root_reference)
+        printer.print_symbol_name(self.callee.root_reference.data)
         printer.print_operands(self.args)
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
