@@ -82,8 +82,10 @@ def current() -> DeviceState:
     state = getattr(_current, "state", None) or _process_state
     if state is not None:
         return state
-    owner = LocalState()
-    _current.owner, _current.state = owner, owner.state
+    # Kept apart from `state`: a thread that ran a kernel before `shmem.init` must see the PE's state after it.
+    owner = getattr(_current, "owner", None)
+    if owner is None:
+        owner = _current.owner = LocalState()
     return owner.state
 
 
