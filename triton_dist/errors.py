@@ -138,7 +138,7 @@ class UnknownChoice(ArgumentError):
 
 
 class NotConstexpr(ArgumentError):
-    template = "{op}: {argument} must be known at compile time ({expected}), got {got}"
+    template = "{op}: {argument} must be {expected}, known at compile time, got {got}"
 
 
 class NotAToken(ArgumentError):
@@ -318,3 +318,32 @@ class WaitTimeout(KernelAborted):
 
 class PeerDied(KernelAborted):
     template = "PE {pe}: PE {dead} is gone ({detail}), so {what} cannot finish."
+
+
+class PeOutOfRangeInKernel(KernelAborted):
+    template = "PE {pe}, program {program}, {where}: there is no PE {got}: {n_pes} PEs are numbered from 0."
+
+
+class ForeignAddressInKernel(KernelAborted):
+    template = (
+        "PE {pe}, program {program}, {where}: the address {address} is not in the symmetric heap, so it has no "
+        "counterpart on PE {peer}. Allocate the tensor with triton_dist.shmem.create_tensor."
+    )
+
+
+class BadSignalOpInKernel(KernelAborted):
+    template = (
+        "PE {pe}, program {program}, {where}: signal operation {got} is none. Use libshmem_device's "
+        "NVSHMEM_SIGNAL_SET (9) or NVSHMEM_SIGNAL_ADD (10)."
+    )
+
+
+class BadTeamInKernel(KernelAborted):
+    template = "PE {pe}, program {program}, {where}: there is no team {got} on the host; the teams are 0, 1 and 2, all of them every PE."
+
+
+class WrongDevice(TritonDistError):
+    template = (
+        "A kernel of the host engine was given a tensor on {device}. Move it to the CPU, or choose that device's back "
+        "end (TRITON_DIST_BACKEND)."
+    )

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Thin helpers over llvmlite's builder: folding of index arithmetic, splats, loops, intrinsics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import llvmlite.ir as ir
+
+from .ltypes import I32, I64
+
+Value = ir.Value
+
+
+def const(type_: ir.Type, value: float) -> ir.Constant:
+    return ir.Constant(type_, value)
+
+
+def i64(value: int) -> ir.Constant:
+    return ir.Constant(I64, value)
+
+
+def known(value: Value) -> int | None:
+    """The number behind an integer constant, or None."""
+    if isinstance(value, ir.Constant) and isinstance(value.type, ir.IntType) and isinstance(value.constant, int):
+        return value.constant
+    return None
+
+
+def lanes_of(value: Value) -> int | None:
+    return value.type.count if isinstance(value.type, ir.VectorType) else None
+
+
+def scalar_type(type_: ir.Type) -> ir.Type:
+    return type_.element if isinstance(type_, ir.VectorType) else type_
+
+
+def like(value: Value, scalar: ir.Type) -> ir.Type:
+    """`scalar`, as wide as `value`."""
+    count = lanes_of(value)
+    return scalar if count is None else ir.VectorType(scalar, count)
+
+
+def full(type_: ir.Type, number: float) -> ir.Constant:
+    """A constant of a scalar or vector type with `number` in every lane."""
+    if isinstance(type_, ir.VectorType):
+        return ir.Constant(type_, [ir.Constant(type_.element, number)] * type_.count)
+    return ir.Constant(type_, number)
+
+
+def _wrap(value: int, type_: ir.Type) -> int:
+    bits = type_.width
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if bits > 1 and value >> (bits - 1) else value
+
+
+class Builder(ir.IRBuilder):
+    """llvmlite's builder with the few idioms that this engine repeats."""
+
+    def iadd(self, a: Value, b: Value) -> Value:
+        ka, kb = known(a), known(b)
+        if ka is not None and kb is not None:
+            return const(a.type, _wrap(ka + kb, a.type))
+        if ka == 0:
+            return b
+        return a if kb == 0 else self.add(a, b)
+
+    def isub(self, a: Value, b: Value) -> Value:
+        ka, kb = known(a), known(b)
+        if ka is not None and kb is not None:
+            return const(a.type, _wrap(ka - kb, a.type))
+        return a if kb == 0 else self.sub(a, b)
+
+    def imul(self, a: Value, b: Value) -> Value:
+        ka, kb = known(a), known(b)
+        if ka is not None and kb is not None:
+            return const(a.type, _wrap(ka * kb, a.type))
+        if ka == 0 or kb == 0:
+            return const(a.type, 0)
+        if ka == 1:
+            return b
+        return a if kb == 1 else self.mul(a, b)
+
+    def resize(self, value: Value, type_: ir.IntType, signed: bool = True) -> Value:
+        """Truncate or extend a scalar integer."""
+        have, want = value.type.width, type_.width
+        if have == want:
+            return value
+        number = known(value)
+        if number is not None and signed:
+            return const(type_, _wrap(number, type_))
+        if have > want:
+            return self.trunc(value, type_)
+        return self.sext(value, type_) if signed else self.zext(value, type_)
+
+    def splat(self, value: Value, count: int) -> Value:
+        """A vector of `count` copies of a scalar."""
+        vector = ir.VectorType(value.type, count)
+        if isinstance(value, ir.Constant) and not isinstance(value.constant, ir.Value) and value.constant is not ir.Undefined:
+            return ir.Constant(vector, [value] * count)
+        one = self.insert_element(ir.Constant(vector, ir.Undefined), value, const(I32, 0))
+        return self.shuffle_vector(one, ir.Constant(vector, ir.Undefined), full(ir.VectorType(I32, count), 0))
+
+    def lane_constant(self, type_: ir.Type, lanes: Sequence[int]) -> Value:
+        return ir.Constant(ir.VectorType(type_, len(lanes)), [ir.Constant(type_, n) for n in lanes])
+
+    def shuffle(self, value: Value, lanes: Sequence[int]) -> Value:
+        mask = ir.Constant(ir.VectorType(I32, len(lanes)), [ir.Constant(I32, n) for n in lanes])
+        return self.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), mask)
+
+    def call_intrinsic(self, name: str, result: ir.Type, args: Sequence[Value]) -> Value:
+        """Call an LLVM intrinsic (or any external function) by its full name."""
+        function = self.module.globals.get(name)
+        if function is None:
+            function = ir.Function(self.module, ir.FunctionType(result, [a.type for a in args]), name)
+        return self.call(function, args)
+
+    def math(self, name: str, *args: Value) -> Value:
+        """`llvm.<name>.<type>` over floats of the arguments' type."""
+        return self.call_intrinsic(f"llvm.{name}.{suffix(args[0].type)}", args[0].type, args)
+
+    def counted(self, start: Value, stop: Value, step: int, body: Callable[[Value], None], name: str) -> None:
+        """A loop whose body runs at least once: for (i = start; ; i += step) { body; } while (i + step < stop)."""
+        before = self.block
+        head = self.append_basic_block(name)
+        self.branch(head)
+        self.position_at_end(head)
+        index = self.phi(start.type, name)
+        index.add_incoming(start, before)
+        body(index)
+        following = self.add(index, const(start.type, step), flags=("nsw",))
+        index.add_incoming(following, self.block)
+        done = self.append_basic_block(name + ".end")
+        self.cbranch(self.icmp_signed("<", following, stop), head, done)
+        self.position_at_end(done)
+
+    @contextmanager
+    def at_end_of(self, block: ir.Block) -> Iterator[None]:
+        """Emit before the terminator of an earlier block (hoisting)."""
+        here = self.block
+        if block.is_terminated:
+            self.position_before(block.terminator)
+        else:
+            self.position_at_end(block)
+        yield
+        self.position_at_end(here)
+
+
+def suffix(type_: ir.Type) -> str:
+    """The type's spelling in an intrinsic's name: f32, v16f32, i64, p0."""
+    if isinstance(type_, ir.VectorType):
+        return f"v{type_.count}{suffix(type_.element)}"
+    if isinstance(type_, ir.IntType):
+        return f"i{type_.width}"
+    if isinstance(type_, ir.PointerType):
+        return "p0"
+    return {"half": "f16", "float": "f32", "double": "f64"}[str(type_)]

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT
+"""tt.dot: a register-tiled micro-kernel over operands in the arena.
+
+The operands are materialised in the accumulator's type (fp32, fp64 or i32), B with its columns contiguous. A tile of
+MR rows by NR vectors of C stays in registers while k runs; products are accumulated in order of k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import llvmlite.ir as ir
+
+from . import floats
+from .build import Builder, Value, i64, like
+from .domain import Chunk, Index, Loop, nest, plan
+from .ltypes import Elem, named
+from .memory import choose, loads_in, run, versioned
+from .tensor import Buffer, Map, Node, Splat
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
+
+
+def emit(k: Kernel, op: Any) -> None:
+    a, b, c = (k.node(v) for v in op.operands[:3])
+    result = op.results[0]
+    compute = _compute_type(c.elem)
+    with k.scratch():
+        # The accumulator outlives the packed operands, so it is allocated first, outside the scratch mark.
+        target = k.accumulator(op, c, compute)
+        left = _operand(k, a, compute, len(a.shape) - 1)
+        right = _operand(k, b, compute, len(b.shape) - 1, contiguous=True)
+        batches = a.shape[:-2]
+        outer = plan(batches, 1) if batches else None
+        if outer is None:
+            _matmul(k, left, right, target, [])
+        else:
+            loop = Loop(k.b)
+            loop.hoists = [k.b.block]
+            nest(loop, outer, lambda chunk: _matmul(k, left, right, target, list(chunk.dims)))
+    k.bind(result, _rounded(target, c.elem))
+
+
+def _compute_type(elem: Elem) -> Elem:
+    if elem.is_float:
+        return named("f64") if elem.bits == 64 else named("f32")
+    return elem
+
+
+def _rounded(target: Buffer, elem: Elem) -> Node:
+    """A 16-bit accumulator is kept in fp32 and rounded when read."""
+    if target.elem.name == elem.name:
+        return target
+    return Map(target.shape, elem, (target,), lambda b, a: floats.narrow(b, a[0], elem))
+
+
+def convert(node: Node, want: Elem) -> Node:
+    """A lazy conversion to the type the dot computes in."""
+    have = node.elem
+    if have.name == want.name:
+        return node
+    if have.is_float and want.is_float:
+        return Map(node.shape, want, (node,), lambda b, a: floats.cast(b, a[0], have, want))
+    return Map(node.shape, want, (node,), lambda b, a: b.sext(a[0], like(a[0], want.reg)))
+
+
+def _operand(k: Kernel, node: Node, compute: Elem, fastest: int, contiguous: bool = False) -> Buffer:
+    node = convert(node, compute)
+    if isinstance(node, Buffer) and (not contiguous or node.strides[fastest] == 1):
+        return node
+    walk = choose(node.shape, [node])
+    order = [d for d in walk.order if d != fastest] + [fastest] if contiguous else walk.order
+    buffer = k.allocate(node.shape, compute, order)
+    versioned(k, walk, lambda loop, chunk: buffer.store(loop, chunk, loop.vector(node, chunk)), [node])
+    return buffer
+
+
+def initialise(k: Kernel, target: Buffer, c: Node) -> None:
+    """Write the dot's third operand into the accumulator (unless it is there already)."""
+    source = convert(c, target.elem)
+    if source is target:
+        return
+    run_or_version(k, target, source)
+
+
+def run_or_version(k: Kernel, target: Buffer, source: Node) -> None:
+    walk = choose(source.shape, [source, target])
+
+    def body(loop: Loop, chunk: Chunk) -> None:
+        target.store(loop, chunk, loop.vector(source, chunk))
+
+    if loads_in([source]):
+        versioned(k, walk, body, [source])
+    else:
+        run(k, walk, body)
+
+
+def _matmul(k: Kernel, a: Buffer, b: Buffer, c: Buffer, batch: Sequence[Index]) -> None:
+    rank = len(batch)
+    m, n = c.shape[rank:]
+    kk = a.shape[-1]
+    lanes = k.target.vector_bits // c.elem.bits
+    width = min(lanes, n)
+    columns = min(2 * width, n)
+    rows = min(_rows(k.target.vector_registers, columns // width), m)
+    tile = _Tile(k, a, b, c, batch, rows, columns, width, kk)
+
+    def over_rows(j: Value) -> None:
+        _range(k.b, m, rows, lambda i: tile.emit(i, j))
+
+    _range(k.b, n, columns, over_rows)
+
+
+def _rows(registers: int, vectors: int) -> int:
+    """Rows of C in registers: a power of two that leaves room for B and a broadcast of A."""
+    rows = 1
+    while rows * 2 * vectors + vectors + 1 <= registers:
+        rows *= 2
+    return rows
+
+
+def _range(b: Builder, extent: int, step: int, body: Callable[[Value], None]) -> None:
+    if extent == step:
+        body(i64(0))
+    else:
+        b.counted(i64(0), i64(extent), step, body, "tile")
+
+
+class _Tile:
+    """One register tile of C, from its first k to its last."""
+
+    def __init__(self, k: Kernel, a: Buffer, b: Buffer, c: Buffer, batch: Sequence[Index], rows: int, columns: int, width: int, depth: int) -> None:
+        self.k, self.a, self.b, self.c, self.batch = k, a, b, c, batch
+        self.rows, self.vectors, self.width, self.depth = rows, columns // width, width, depth
+        self.type = ir.VectorType(c.elem.reg, width) if width > 1 else c.elem.reg
+
+    def _offset(self, buffer: Buffer, i: Value, j: Value) -> Value:
+        b, total = self.k.b, i64(0)
+        for d, index in enumerate(self.batch):
+            total = b.iadd(total, b.imul(index.base, i64(buffer.strides[d])))
+        total = b.iadd(total, b.imul(i, i64(buffer.strides[-2])))
+        return b.iadd(total, b.imul(j, i64(buffer.strides[-1])))
+
+    def emit(self, i: Value, j: Value) -> None:
+        b = self.k.b
+        base_c = self._offset(self.c, i, j)
+        base_a, base_b = self._offset(self.a, i, i64(0)), self._offset(self.b, i64(0), j)
+        spots = [(r, v) for r in range(self.rows) for v in range(self.vectors)]
+        at = [self.c.at(b, b.add(base_c, i64(r * self.c.strides[-2] + v * self.width))) for r, v in spots]
+        start = [b.load(p, typ=self.type, align=self.c.elem.size) for p in at]
+        before, head = b.block, b.append_basic_block("k")
+        b.branch(head)
+        b.position_at_end(head)
+        index = b.phi(ir.IntType(64), "k")
+        index.add_incoming(i64(0), before)
+        sums = [b.phi(self.type) for _ in spots]
+        for phi, value in zip(sums, start, strict=True):
+            phi.add_incoming(value, before)
+        unroll = 2 if self.depth % 2 == 0 else 1
+        current: list[Value] = list(sums)
+        for u in range(unroll):
+            current = self._step(b.add(index, i64(u)) if u else index, base_a, base_b, current)
+        following = b.add(index, i64(unroll), flags=("nsw",))
+        index.add_incoming(following, b.block)
+        for phi, value in zip(sums, current, strict=True):
+            phi.add_incoming(value, b.block)
+        done = b.append_basic_block("k.end")
+        b.cbranch(b.icmp_signed("<", following, i64(self.depth)), head, done)
+        b.position_at_end(done)
+        for pointer, value in zip(at, current, strict=True):
+            b.store(value, pointer, align=self.c.elem.size)
+
+    def _step(self, index: Value, base_a: Value, base_b: Value, sums: list[Value]) -> list[Value]:
+        b = self.k.b
+        row_b = b.add(base_b, b.imul(index, i64(self.b.strides[-2])))
+        right = [
+            b.load(self.b.at(b, b.add(row_b, i64(v * self.width))), typ=self.type, align=self.b.elem.size)
+            for v in range(self.vectors)
+        ]
+        column_a = b.add(base_a, b.imul(index, i64(self.a.strides[-1])))
+        result = []
+        for r in range(self.rows):
+            one = b.load(self.a.at(b, b.add(column_a, i64(r * self.a.strides[-2]))), typ=self.a.elem.reg, align=self.a.elem.size)
+            wide = b.splat(one, self.width) if self.width > 1 else one
+            result += [self._multiply_add(wide, right[v], sums[r * self.vectors + v]) for v in range(self.vectors)]
+        return result
+
+    def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
+        b = self.k.b
+        return b.math("fma", x, y, total) if self.c.elem.is_float else b.add(b.mul(x, y), total)
+
+
+__all__ = ["Splat", "convert", "emit", "initialise"]

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: MIT
+"""From a TTIR module to LLVM IR: one pass over the operations in program order.
+
+Scalars become LLVM values at once. Tensors stay lazy (`tensor.Node`) until an operation that needs them in memory or
+writes them out. Before anything with a side effect, loads that later operations still need are carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import llvmlite.ir as ir
+
+from ....errors import UnsupportedOpError
+from ..native.abi import offset
+from ..native.target import Target
+from . import affine, uses
+from .build import Builder, Value, const, i64
+from .domain import Index, Loop, nest, plan
+from .elementwise import OPS, Ctx
+from .ltypes import I1, I32, I64, PTR, Elem, elem_of, named, shape_of
+from .memory import materialise
+from .tensor import Buffer, Node, Table, Term, buffer_node, row_major
+
+ALIGN = 64
+Handler = Callable[["Kernel", Any], None]
+HANDLERS: dict[str, Handler] = {}
+
+
+def handles(*names: str) -> Callable[[Handler], Handler]:
+    """Register the emitter of operations."""
+
+    def register(handler: Handler) -> Handler:
+        for name in names:
+            HANDLERS[name] = handler
+        return handler
+
+    return register
+
+
+@dataclass
+class Code:
+    """A kernel as LLVM IR text, and what the launcher must know of it."""
+
+    llvm_ir: str
+    arena_size: int
+    blocking: bool
+    """Some program may wait for another one (or another PE)."""
+    sites: list[str] = field(default_factory=list)
+
+
+class Kernel:
+    """Emits one kernel function."""
+
+    def __init__(self, function: Any, target: Target, functions: dict[str, Any], contract: bool = True) -> None:
+        self.target, self.functions = target, functions
+        self.contract = ("contract",) if contract else ()
+        self.module = ir.Module("kernel")
+        self.module.triple = target.triple
+        self.env: dict[Any, Node | Value] = {}
+        self.left: dict[Any, int] = {}
+        self.pending: dict[Any, Node] = {}
+        self.sites: list[str] = []
+        self.blocking = False
+        self._arena_at = self._arena_peak = 0
+        self.uses = uses.Uses(function)
+        self.function = function
+        signature = ir.FunctionType(I32, [PTR, I32, I32, I32, PTR, PTR])
+        self.fn = ir.Function(self.module, signature, "kernel")
+        self.fn.attributes.add("nounwind")
+        self._start()
+
+    def _start(self) -> None:
+        self.entry = self.fn.append_basic_block("entry")
+        body = self.fn.append_basic_block("body")
+        self.exit = self.fn.append_basic_block("abort")
+        self.b = Builder(self.entry)
+        self.args_ptr, *pid, self.launch, self.arena = self.fn.args
+        for arg in (self.args_ptr, self.launch, self.arena):
+            arg.add_attribute("noalias")
+        self.pid = pid
+        self.jump_from_entry = self.b.branch(body)
+        self.b.position_at_end(self.exit)
+        self.b.ret(const(I32, 1))
+        self.b.position_at_end(body)
+
+    # What operations become
+
+    def bind(self, result: Any, value: Node | Value) -> None:
+        """Give an SSA value its meaning; materialise it now if the analysis says so."""
+        if isinstance(value, Node):
+            if result in self.uses.once and not isinstance(value, Buffer) and value.affine is None:
+                value = materialise(self, value)
+            if value.reads:
+                self.pending[result] = value
+        self.env[result] = value
+
+    def node(self, value: Any) -> Node:
+        found = self.env[value]
+        assert isinstance(found, Node), f"{value} is a scalar"
+        return found
+
+    def scalar(self, value: Any) -> Value:
+        found = self.env[value]
+        assert not isinstance(found, Node), f"{value} is a tensor"
+        return found
+
+    def optional(self, op: Any, index: int) -> Any:
+        return self.env[op.operands[index]] if index < len(op.operands) else None
+
+    def unsupported(self, op: Any, detail: str) -> UnsupportedOpError:
+        return UnsupportedOpError(where=self.where(op), backend="cpu", op=op.name, detail=detail)
+
+    def where(self, op: Any) -> str:
+        from ....ir import location
+
+        found = location(op)
+        return str(found) if found else "<unknown location>"
+
+    def site(self, op: Any) -> ir.Constant:
+        """The index of the op's source line in the kernel's table."""
+        where = self.where(op)
+        if where not in self.sites:
+            self.sites.append(where)
+        return const(I32, self.sites.index(where))
+
+    # Memory of a program
+
+    def local(self, type_: ir.Type, name: str) -> Value:
+        """A stack cell; LLVM promotes it to a register."""
+        with self.b.at_end_of(self.entry):
+            return self.b.alloca(type_, name=name)
+
+    def allocate(self, shape: Sequence[int], elem: Elem, order: Sequence[int] | None = None) -> Buffer:
+        """A tensor in the arena; `order` lists its dimensions from slowest to fastest."""
+        if order is None:
+            strides = row_major(shape)
+        else:
+            steps = row_major([shape[d] for d in order])
+            strides = tuple(dict(zip(order, steps, strict=True))[d] for d in range(len(shape)))
+        count = 1
+        for n in shape:
+            count *= n
+        return buffer_node(shape, elem, self._bump(count * elem.size), strides)
+
+    def _bump(self, size: int) -> Value:
+        start = self._arena_at
+        self._arena_at = (start + size + ALIGN - 1) // ALIGN * ALIGN
+        self._arena_peak = max(self._arena_peak, self._arena_at)
+        with self.b.at_end_of(self.entry):
+            return self.b.gep(self.arena, [i64(start)], source_etype=ir.IntType(8))
+
+    @contextmanager
+    def scratch(self) -> Iterator[None]:
+        """Memory allocated inside is free again afterwards."""
+        mark = self._arena_at
+        yield
+        self._arena_at = mark
+
+    def table(self, extent: int, axis: int, rank: int, have: Term, add: Value | None, nodes: Sequence[Node], size: int) -> Table:
+        """Byte offsets along one dimension of a pointer tensor, computed once."""
+        b = self.b
+        buffer = self.allocate((extent,), named("i64"))
+        walk = plan((extent,), 8)
+        loop = Loop(b)
+        loop.hoists = [b.block]
+
+        def body(chunk: Any) -> None:
+            index = chunk.dims[0]
+            total = self._table_entry(loop, index, extent, axis, rank, have, add, nodes, size, chunk.width)
+            buffer.store(loop, chunk, total)
+
+        nest(loop, walk, body)
+        return Table(buffer, self._unit_step(buffer, extent, size), b.load(buffer.at(b, i64(0)), typ=I64))
+
+    def _table_entry(self, loop: Loop, index: Index, extent: int, axis: int, rank: int, have: Term, add: Value | None, nodes: Sequence[Node], size: int, width: int) -> Value:
+        from .domain import ZERO
+        from .tensor import Affine, AffineNode
+
+        b = loop.b
+        where = loop.chunk([index if d == axis else ZERO for d in range(rank)], width)
+        flat = loop.chunk((index,), width)
+        wide = I64 if width == 1 else ir.VectorType(I64, width)
+        total: Value = ir.Constant(wide, 0) if width == 1 else b.splat(i64(0), width)
+        for node in nodes:
+            value = loop.vector(node, where)
+            value = value if value.type == wide else b.sext(value, wide)
+            scale = i64(size) if width == 1 else b.splat(i64(size), width)
+            total = b.add(total, b.mul(value, scale))
+        if isinstance(have, Table):
+            total = b.add(total, loop.vector(have.buffer, flat))
+        linear = [t for t in (None if isinstance(have, Table) else have, add) if t is not None]
+        for term in linear:
+            node = AffineNode((extent,), named("i64"), Affine(i64(0), (term,)))
+            total = b.add(total, loop.vector(node, flat))
+        return total
+
+    def _unit_step(self, buffer: Buffer, extent: int, size: int) -> Value:
+        """Whether each entry is `size` bytes after the one before."""
+        b = self.b
+        cell = self.local(I1, "contiguous")
+        b.store(const(I1, 1), cell)
+        if extent == 1:
+            return const(I1, 1)
+
+        def check(iv: Value) -> None:
+            this = b.load(buffer.at(b, iv), typ=I64)
+            last = b.load(buffer.at(b, b.sub(iv, i64(1))), typ=I64)
+            good = b.icmp_signed("==", b.sub(this, last), i64(size))
+            b.store(b.and_(b.load(cell, typ=I1), good), cell)
+
+        b.counted(i64(1), i64(extent), 1, check, "contiguous")
+        return b.load(cell, typ=I1)
+
+    # Regions of scalar operations (reduce, scan)
+
+    def region(self, block: Any, values: Sequence[Value], elems: Sequence[Elem]) -> list[Value]:
+        """Apply a combine region to scalars or vectors."""
+        env: dict[Any, Value] = dict(zip(block.args, values, strict=True))
+        width = values[0].type.count if isinstance(values[0].type, ir.VectorType) else 1
+        for op in block.ops:
+            if op.name.endswith(".return"):
+                return [self._lane(env, v, width) for v in op.operands]
+            if op.name == "arith.constant":
+                env[op.results[0]] = self.constant_scalar(op)
+                continue
+            handler = OPS.get(op.name)
+            if handler is None:
+                raise self.unsupported(op, "inside a combine region")
+            ctx = Ctx(self.b, op, [elem_of(v.type) for v in op.operands], elem_of(op.results[0].type), self.contract)
+            env[op.results[0]] = handler(ctx, [self._lane(env, v, width) for v in op.operands])
+        raise AssertionError("a region without terminator")
+
+    def _lane(self, env: dict[Any, Value], value: Any, width: int) -> Value:
+        found = env[value] if value in env else self.scalar(value)
+        if width > 1 and not isinstance(found.type, ir.VectorType):
+            return self.b.splat(found, width)
+        return found
+
+    def constant_scalar(self, op: Any) -> Value:
+        from .simple import scalar_constant
+
+        return scalar_constant(op)
+
+    # Program order
+
+    def flush(self, op: Any) -> None:
+        """Carry out pending loads that are needed after this side effect (or inside its regions)."""
+        del op
+        for value in [v for v in self.pending if self.remaining(v) > 0]:
+            self.env[value] = materialise(self, self.pending.pop(value))
+
+    def remaining(self, value: Any) -> int:
+        """Uses of a value by operations that have not been emitted yet."""
+        left = self.left.get(value)
+        return len(list(value.uses)) if left is None else left
+
+    def block_ops(self, block: Any) -> None:
+        """Emit a block's operations in order."""
+        for op in block.ops:
+            self.op(op)
+
+    def op(self, op: Any) -> None:
+        handler = HANDLERS.get(op.name)
+        if handler is None and op.name in OPS:
+            from .simple import elementwise as handler
+        if handler is None:
+            raise self.unsupported(op, "the host engine does not know this operation yet")
+        self.consume(op)
+        if uses.has_effect(op):
+            self.flush(op)
+        handler(self, op)
+
+    def consume(self, op: Any) -> None:
+        """Count down the uses of what an op reads; values nobody reads any more need not be kept."""
+        for value in op.operands:
+            self.left[value] = self.remaining(value) - 1
+
+    def check_abort(self) -> None:
+        """Leave the kernel if the runtime has ended this launch."""
+        b = self.b
+        status = b.load(b.gep(self.launch, [i64(offset("status"))], source_etype=ir.IntType(8)), typ=I32, align=4)
+        go = self.fn.append_basic_block("go")
+        b.cbranch(b.icmp_signed("!=", status, const(I32, 0)), self.exit, go)
+        b.position_at_end(go)
+
+    def finish(self) -> Code:
+        return Code(str(self.module), self._arena_peak, self.blocking, self.sites)
+
+    def accumulator(self, op: Any, c: Node, compute: Elem) -> Buffer:
+        """Where a dot accumulates: the loop-carried buffer its third operand comes from if nobody else reads that, else new memory."""
+        from .dot import initialise
+
+        reusable = self.reusable(op.operands[2], c)
+        if reusable is not None and reusable.elem.name == compute.name:
+            initialise(self, reusable, c)
+            return reusable
+        target = self.allocate(c.shape, compute)
+        initialise(self, target, c)
+        return target
+
+    def reusable(self, value: Any, node: Node) -> Buffer | None:
+        """The loop-carried buffer under a chain of single-use elementwise operations."""
+        chain = value
+        while True:
+            if len(list(chain.uses)) != 1:
+                return None
+            found = self.env.get(chain)
+            if chain in self.carried:
+                return self.carried[chain] if isinstance(found, Buffer) else None
+            owner = chain.owner
+            if getattr(owner, "name", "") not in ("arith.mulf", "arith.addf", "arith.divf", "arith.subf"):
+                return None
+            below = [v for v in owner.operands if self._leads_to_carried(v)]
+            if len(below) != 1:
+                return None
+            chain = below[0]
+
+    def _leads_to_carried(self, value: Any) -> bool:
+        return value in self.carried or (
+            getattr(value.owner, "name", "") in ("arith.mulf", "arith.addf", "arith.divf", "arith.subf")
+            and any(self._leads_to_carried(v) for v in value.owner.operands)
+        )
+
+    @property
+    def carried(self) -> dict[Any, Buffer]:
+        return self.__dict__.setdefault("_carried", {})
+
+
+def compile_module(module: Any, target: Target, contract: bool = True) -> Code:
+    """LLVM IR for the module's public function."""
+    from . import control, extern, simple
+
+    del control, extern, simple
+    functions = {op.sym_name.data: op for op in module.walk() if op.name == "tt.func"}
+    public = [f for f in functions.values() if _visibility(f) != "private"]
+    kernel = Kernel(public[0], target, functions, contract)
+    from .control import function_body
+
+    for i, arg in enumerate(public[0].body.blocks[0].args):
+        kernel.env[arg] = _argument(kernel, i, elem_of(arg.type), shape_of(arg.type))
+    function_body(kernel, public[0], None)
+    return kernel.finish()
+
+
+def _visibility(function: Any) -> str:
+    attr = function.properties.get("sym_visibility") or function.attributes.get("sym_visibility")
+    return attr.data if attr is not None else "public"
+
+
+def _argument(k: Kernel, index: int, elem: Elem, shape: tuple[int, ...] | None) -> Value:
+    assert shape is None, "a kernel's arguments are scalars"
+    slot = k.b.gep(k.args_ptr, [i64(8 * index)], source_etype=ir.IntType(8))
+    value = k.b.load(slot, typ=elem.mem, align=8)
+    return k.b.trunc(value, elem.reg) if elem.bits == 1 else value
+
+
+_ = affine

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""Vector math functions in IR: LLVM has no vector math library, and its intrinsics would become scalar libm calls.
+
+Each takes and returns fp32 (a scalar or a vector). Errors were measured against fp64 over the whole range by
+`tests/engine/test_mathlib.py`; the bound stated is in units in the last place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .build import Builder, Value, full, like
+from .ltypes import F32, I32
+
+LOG2E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693145751953125, 1.4286068203094172e-06
+
+
+def _poly(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
+    """Horner, highest power first."""
+    result = full(x.type, coefficients[0])
+    for c in coefficients[1:]:
+        result = b.math("fma", result, x, full(x.type, c))
+    return result
+
+
+def _scale_by_power(b: Builder, value: Value, exponent: Value) -> Value:
+    """value * 2^exponent for |exponent| <= 252 (two steps, so that subnormal results come out right)."""
+    wide = exponent.type
+    half = b.ashr(exponent, full(wide, 1))
+    rest = b.sub(exponent, half)
+    for part in (half, rest):
+        bits = b.shl(b.add(part, full(wide, 127)), full(wide, 23))
+        value = b.fmul(value, b.bitcast(bits, value.type))
+    return value
+
+
+# exp(r) on |r| <= ln2/2, highest power first (minimax, degree 6)
+_EXP = (1.3888949086377719e-3, 8.3333337335e-3, 4.16666641831e-2, 1.66666656733e-1, 0.5, 1.0, 1.0)
+
+
+def exp(b: Builder, x: Value) -> Value:
+    """e^x, 1 ulp; 0 below -103.97, inf above 88.72, NaN for NaN."""
+    t = x.type
+    n = b.math("rint", b.fmul(_clamp(b, x, -104.0, 89.0), full(t, LOG2E)))
+    xc = _clamp(b, x, -104.0, 89.0)
+    r = b.math("fma", n, full(t, -LN2_HIGH), xc)
+    r = b.math("fma", n, full(t, -LN2_LOW), r)
+    scaled = _scale_by_power(b, _poly(b, r, _EXP), b.fptosi(n, like(x, I32)))
+    return b.select(b.fcmp_unordered("uno", x, x), x, scaled)
+
+
+# 2^r on |r| <= 0.5
+_EXP2 = (1.5353362e-4, 1.33989e-3, 9.618437e-3, 5.550332e-2, 2.402264791e-1, 6.931472028e-1, 1.0)
+
+
+def exp2(b: Builder, x: Value) -> Value:
+    """2^x, 1 ulp."""
+    t = x.type
+    xc = _clamp(b, x, -150.0, 129.0)
+    n = b.math("rint", xc)
+    r = b.fsub(xc, n)
+    scaled = _scale_by_power(b, _poly(b, r, _EXP2), b.fptosi(n, like(x, I32)))
+    return b.select(b.fcmp_unordered("uno", x, x), x, scaled)
+
+
+def _clamp(b: Builder, x: Value, low: float, high: float) -> Value:
+    t = x.type
+    x = b.select(b.fcmp_ordered("<", x, full(t, low)), full(t, low), x)
+    return b.select(b.fcmp_ordered(">", x, full(t, high)), full(t, high), x)
+
+
+# log(1+f) - f + f^2/2 over f^3, for 1+f in [sqrt(1/2), sqrt(2))
+_LOG = (
+    7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1,
+    1.4249322787e-1, -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+)  # fmt: skip
+
+
+def _split(b: Builder, x: Value) -> tuple[Value, Value]:
+    """x = m * 2^e with m in [sqrt(1/2), sqrt(2)): returns m - 1 and e as fp32. Subnormals are scaled up first."""
+    t, wide = x.type, like(x, I32)
+    tiny = b.fcmp_ordered("<", x, full(t, 1.17549435e-38))
+    x = b.select(tiny, b.fmul(x, full(t, 8388608.0)), x)
+    bits = b.bitcast(x, wide)
+    shifted = b.sub(bits, full(wide, 0x3F3504F3))
+    e = b.ashr(shifted, full(wide, 23))
+    m = b.bitcast(b.sub(bits, b.shl(e, full(wide, 23))), t)
+    e = b.select(tiny, b.sub(e, full(wide, 23)), e)
+    return b.fsub(m, full(t, 1.0)), b.sitofp(e, t)
+
+
+def _log_core(b: Builder, f: Value) -> Value:
+    t = f.type
+    z = b.fmul(f, f)
+    y = b.fmul(b.fmul(_poly(b, f, _LOG), f), z)
+    return b.math("fma", z, full(t, -0.5), y)
+
+
+def _log_edges(b: Builder, x: Value, result: Value) -> Value:
+    t = x.type
+    inf, nan = full(t, float("inf")), full(t, float("nan"))
+    result = b.select(b.fcmp_ordered("==", x, inf), inf, result)
+    result = b.select(b.fcmp_ordered("==", x, full(t, 0.0)), full(t, float("-inf")), result)
+    return b.select(b.fcmp_unordered("<", x, full(t, 0.0)), nan, result)
+
+
+def log(b: Builder, x: Value) -> Value:
+    """Natural logarithm, 1 ulp; -inf at 0, NaN below."""
+    f, e = _split(b, x)
+    t = x.type
+    y = b.math("fma", e, full(t, -2.12194440e-4), _log_core(b, f))
+    result = b.math("fma", e, full(t, 0.693359375), b.fadd(f, y))
+    return _log_edges(b, x, result)
+
+
+def log2(b: Builder, x: Value) -> Value:
+    """Base-2 logarithm, 2 ulp."""
+    f, e = _split(b, x)
+    t = x.type
+    y = _log_core(b, f)
+    low = full(t, 0.44269504088896340735992)
+    result = b.math("fma", y, low, b.fmul(f, low))
+    result = b.fadd(b.fadd(b.fadd(result, y), f), e)
+    return _log_edges(b, x, result)
+
+
+def tanh(b: Builder, x: Value) -> Value:
+    """Hyperbolic tangent: a polynomial near 0, else 1 - 2/(e^2x + 1); 2 ulp."""
+    t = x.type
+    magnitude = b.math("fabs", x)
+    z = b.fmul(x, x)
+    p = _poly(b, z, (-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1))
+    small = b.math("fma", b.fmul(p, z), x, x)
+    grown = exp(b, b.fadd(magnitude, magnitude))
+    large = b.fsub(full(t, 1.0), b.fdiv(full(t, 2.0), b.fadd(grown, full(t, 1.0))))
+    result = b.select(b.fcmp_ordered("<", magnitude, full(t, 0.625)), small, b.math("copysign", large, x))
+    return b.select(b.fcmp_unordered("uno", x, x), x, result)
+
+
+FUNCTIONS = {"exp": exp, "exp2": exp2, "log": log, "log2": log2, "tanh": tanh}
+F32_ONLY = F32

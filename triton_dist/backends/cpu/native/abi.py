@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""What generated kernels, the native runtime and the launcher agree on: the launch record and the kernel's signature.
+
+A kernel is `i32 kernel(ptr args, i32 x, i32 y, i32 z, ptr launch, ptr arena)`: `args` are 8-byte slots in order of the
+TTIR function's arguments, `arena` is this thread's scratch memory, the result is non-zero if the program ended early.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_int32, c_int64, c_uint64
+
+
+class Launch(ctypes.Structure):
+    """One grid in flight."""
+
+    _fields_ = [
+        ("function", c_uint64),
+        ("args", c_uint64),
+        ("grid_x", c_int32),
+        ("grid_y", c_int32),
+        ("grid_z", c_int32),
+        ("status", c_int32),  # non-zero: end early
+        ("total", c_int64),  # programs
+        ("counter", c_int64),  # next program to start
+        ("chunk", c_int64),  # programs a worker takes at a time
+        ("state", c_uint64),  # DeviceState
+        ("arena_size", c_int64),
+        ("active", c_int64),  # workers at it, besides the caller
+        ("pool", c_uint64),
+        ("workers", c_int64),  # workers started so far
+        ("limit", c_int64),  # workers that may be started in all
+        ("id", c_int64),  # serial number, for traces
+    ]
+
+
+def offset(field: str) -> int:
+    """Byte offset of a field of Launch."""
+    return getattr(Launch, field).offset

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""What a fault record says, as an exception a person can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triton_dist import errors
+
+from .. import state
+
+TIMED_OUT, ABORTED, BAD_PE, FOREIGN, BAD_OP, BAD_TEAM = 1, 2, 3, 4, 5, 6
+
+
+def explain(fault: state.Fault, device: state.DeviceState, kernel: str, sites: Sequence[str], grid: tuple[int, int, int]) -> Exception:
+    """The exception for a fault of `kernel`."""
+    where = sites[fault.site] if 0 <= fault.site < len(sites) else f"in {kernel}"
+    common = {"pe": fault.pe, "program": _program(fault.program, grid), "where": where}
+    if fault.code == TIMED_OUT:
+        return errors.WaitTimeout(
+            **common, seconds=fault.detail / 1e9, slot=_describe(fault.slot), expected=fault.expected, seen=fault.seen
+        )
+    if fault.code == ABORTED and fault.detail == state.PEER_DIED:
+        what = f"{kernel} (program {common['program']}, {where})"
+        return errors.PeerDied(pe=fault.pe, dead=device.dead_pe, detail="its process or thread ended", what=what)
+    if fault.code == BAD_PE:
+        return errors.PeOutOfRangeInKernel(**common, got=fault.seen, n_pes=fault.expected)
+    if fault.code == FOREIGN:
+        return errors.ForeignAddressInKernel(**common, address=_describe(fault.slot), peer=fault.seen)
+    if fault.code == BAD_OP:
+        return errors.BadSignalOpInKernel(**common, got=fault.seen)
+    if fault.code == BAD_TEAM:
+        return errors.BadTeamInKernel(**common, got=fault.seen)
+    return errors.KernelAborted(detail=f"{kernel} ended early on PE {fault.pe} (fault {fault.code})")
+
+
+def _program(linear: int, grid: tuple[int, int, int]) -> str:
+    x, y, z = linear % grid[0], linear // grid[0] % grid[1], linear // (grid[0] * grid[1])
+    return f"({x}, {y}, {z})" if grid[1] * grid[2] > 1 else str(x)
+
+
+def _describe(address: int) -> str:
+    """Which tensor an address belongs to, if the symmetric heap knows it."""
+    if not address:
+        return "of the kernel's own polling loop"
+    try:
+        from triton_dist import shmem
+
+        return shmem.describe_address(address)
+    except Exception:  # noqa: BLE001 - a report of an error must not fail itself
+        return f"at {address:#x}"

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""Running a compiled kernel: arguments into slots, the grid onto the pool, faults into exceptions."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from triton_dist import errors, knobs
+
+from .. import state
+from ..trace import note_sites
+from .abi import Launch
+from .runtime import runtime
+
+_serial = itertools.count(1)
+MOST_WORKERS = 1 << 16
+
+
+class _Memory(threading.local):
+    """Arenas of the threads that launch kernels."""
+
+    def __init__(self) -> None:
+        self.keep: Any = None
+        self.address = self.size = 0
+
+    def at_least(self, size: int) -> int:
+        if self.size < size:
+            self.size = max(size, 1 << 16)
+            self.keep = ctypes.create_string_buffer(self.size + 64)
+            self.address = (ctypes.addressof(self.keep) + 63) // 64 * 64
+        return self.address
+
+
+_memory = _Memory()
+
+
+class _Pool:
+    """The idle workers of this process; a forked child starts with none."""
+
+    def __init__(self) -> None:
+        self.words = (ctypes.c_int64 * 3)()
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self.words)
+
+
+_pool = _Pool()
+
+
+def _after_fork() -> None:
+    global _pool
+    _pool = _Pool()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def threads() -> int:
+    """Threads that a PE's grids start with: `TRITON_DIST_NUM_THREADS`, or one for each core."""
+    return knobs.num_threads or len(os.sched_getaffinity(0))
+
+
+# Arguments
+
+
+def _pointer(value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value
+    device = getattr(value, "device", None)
+    if device is not None and getattr(device, "type", "cpu") != "cpu":
+        raise errors.WrongDevice(device=device)
+    return value.data_ptr()
+
+
+FORMATS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "fp32": ("f4x", float),
+    "fp64": ("d", float),
+    "fp16": ("e6x", float),
+    "u64": ("Q", lambda v: int(v) & (2**64 - 1)),
+}
+
+
+def _bf16(value: Any) -> int:
+    (bits,) = struct.unpack("<I", struct.pack("<f", float(value)))
+    return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+
+
+def _slot(type_: str) -> tuple[str, Callable[[Any], Any]]:
+    """struct format (8 bytes) and conversion of an argument of Triton's type name."""
+    if type_.startswith("*"):
+        return "Q", _pointer
+    if type_ == "bf16":
+        return "Q", _bf16
+    return FORMATS.get(type_, ("q", int))
+
+
+def _flatten(signature: Sequence[Any], values: Sequence[Any], out: list[tuple[str, Any]]) -> None:
+    for type_, value in zip(signature, values, strict=True):
+        if isinstance(type_, tuple):
+            _flatten(type_, tuple(value), out)
+        elif type_ != "constexpr":
+            out.append((type_, value))
+
+
+# Launching
+
+
+class Launcher:
+    """Triton's `launcher_cls`: called with grid, stream, function, metadata, hooks and the kernel's arguments."""
+
+    def __init__(self, src: Any, metadata: Any) -> None:
+        del src
+        self.signature = tuple(metadata.cpu_signature) if hasattr(metadata, "cpu_signature") else None
+        self.arena = int(metadata.arena_size)
+        self.blocking = bool(metadata.blocking)
+        self.sites = list(metadata.sites)
+        self.name = metadata.name
+        self._pack: Any = None
+
+    def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: Any, function: int, packed: Any, launch_metadata: Any, enter: Any, leave: Any, *args: Any) -> None:
+        total = grid_x * grid_y * grid_z
+        if total <= 0:
+            return
+        if enter is not None:
+            enter(launch_metadata)
+        self._run(function, (grid_x, grid_y, grid_z), total, self._arguments(args))
+        if leave is not None:
+            leave(launch_metadata)
+        del stream, packed
+
+    def bind(self, signature: Sequence[Any]) -> None:
+        """Prepare packing for a kernel's signature (Triton type names, in order)."""
+        self.signature = tuple(signature)
+        flat = all(not isinstance(t, tuple) for t in self.signature)
+        if flat:
+            used = [(i, *_slot(t)) for i, t in enumerate(self.signature) if t != "constexpr"]
+            self._pack = (struct.Struct("<" + "".join(f for _, f, _ in used)), [(i, c) for i, _, c in used])
+
+    def _arguments(self, args: Sequence[Any]) -> bytes:
+        if self._pack is not None:
+            packer, used = self._pack
+            return packer.pack(*[convert(args[i]) for i, convert in used])
+        flat: list[tuple[str, Any]] = []
+        assert self.signature is not None
+        _flatten(self.signature, args, flat)
+        slots = [(_slot(t), v) for t, v in flat]
+        return struct.pack("<" + "".join(f for (f, _), _ in slots), *[c(v) for (_, c), v in slots])
+
+    def _run(self, function: int, grid: tuple[int, int, int], total: int, args: bytes) -> None:
+        device = state.current()
+        workers = min(threads(), total)
+        buffer = ctypes.create_string_buffer(args, max(8, len(args)))
+        arena = (self.arena + 4095) // 4096 * 4096
+        launch = Launch(
+            function=function, args=ctypes.addressof(buffer), grid_x=grid[0], grid_y=grid[1], grid_z=grid[2], total=total,
+            chunk=1 if self.blocking else max(1, total // (workers * 8)), state=ctypes.addressof(device), arena_size=arena,
+            pool=_pool.address, limit=MOST_WORKERS, id=next(_serial),
+        )  # fmt: skip
+        if device.trace:
+            note_sites(launch.id, self.sites)
+        if self.blocking and threading.current_thread() is threading.main_thread():
+            status = self._watch(launch, device, workers)
+        else:
+            status = runtime().launch(ctypes.addressof(launch), _memory.at_least(arena), workers)
+        if status:
+            raise self._fault(device, grid)
+
+    def _watch(self, launch: Launch, device: state.DeviceState, workers: int) -> int:
+        """Wait in slices, so that Ctrl-C reaches a kernel that waits for a signal."""
+        address = ctypes.addressof(launch)
+        runtime().start(address, workers)
+        try:
+            while not runtime().join(address, 100_000_000):
+                pass
+        except KeyboardInterrupt:
+            ctypes.c_int32.from_address(address + Launch.status.offset).value = 1
+            while not runtime().join(address, 100_000_000):
+                pass
+            state.Fault.from_address(device.fault).code = 0
+            raise
+        return launch.status
+
+    def _fault(self, device: state.DeviceState, grid: tuple[int, int, int]) -> Exception:
+        fault = state.Fault.from_address(device.fault)
+        copy = state.Fault.from_buffer_copy(fault)
+        fault.code = 0
+        from .faults import explain
+
+        return explain(copy, device, self.name, self.sites, grid)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""From LLVM IR text to an object file in memory."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+from .target import Target, host
+
+_lock = threading.Lock()
+
+
+@functools.lru_cache(4)
+def _machine(target: Target) -> Any:
+    import llvmlite.binding as llvm
+
+    host()
+    found = llvm.Target.from_triple(target.triple)
+    return found.create_target_machine(cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small")
+
+
+def _optimise(module: Any, machine: Any) -> None:
+    import llvmlite.binding as llvm
+
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_loop_rotate_pass()
+    passes.add_aggressive_dce_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_new_gvn_pass()
+    passes.run(module, builder)
+
+
+def compile_object(text: str, target: Target, optimise: bool = True) -> bytes:
+    """Machine code of one module. LLVM contexts are not thread-safe, so one compilation runs at a time."""
+    import llvmlite.binding as llvm
+
+    with _lock:
+        machine = _machine(target)
+        module = llvm.parse_assembly(text)
+        module.verify()
+        if optimise:
+            _optimise(module, machine)
+        return machine.emit_object(module)
+
+
+def assembly(text: str, target: Target) -> str:
+    """The same as readable assembly."""
+    import llvmlite.binding as llvm
+
+    with _lock:
+        machine = _machine(target)
+        module = llvm.parse_assembly(text)
+        _optimise(module, machine)
+        return machine.emit_assembly(module)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""The native runtime, compiled once for a machine and kept beside Triton's cache."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .loader import Image, load
+
+
+@dataclass
+class Runtime:
+    """The runtime's functions, callable from Python; each call releases the GIL."""
+
+    image: Image
+    launch: Any
+    start: Any
+    join: Any
+
+    @classmethod
+    def of(cls, image: Image) -> Runtime:
+        address = ctypes.c_uint64
+        return cls(
+            image,
+            ctypes.CFUNCTYPE(ctypes.c_int32, address, address, ctypes.c_int64)(image["td_launch"]),
+            ctypes.CFUNCTYPE(None, address, ctypes.c_int64)(image["td_start"]),
+            ctypes.CFUNCTYPE(ctypes.c_int32, address, ctypes.c_int64)(image["td_join"]),
+        )
+
+
+def cache_dir() -> Path:
+    """Where Triton keeps compiled kernels."""
+    from triton import knobs
+
+    return Path(knobs.cache.dir)
+
+
+@functools.lru_cache(1)
+def cpu_key() -> str:
+    """What decides whether machine code runs here: processor model and features, read without LLVM."""
+    import platform
+
+    wanted = ("model name", "flags", "Features", "CPU part")
+    try:
+        lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+    except OSError:
+        lines = []
+    found = [line for line in lines if line.split("\t")[0].strip() in wanted]
+    return "|".join([platform.machine(), *found])
+
+
+@functools.lru_cache(1)
+def generator_key() -> str:
+    """A hash of the code generator's own sources: an edit must not find old machine code."""
+    root = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for path in sorted([*root.rglob("*.py"), *root.rglob("*.ll")]):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _build() -> bytes:
+    from .library import runtime_ir
+    from .llvm import compile_object
+    from .target import host
+
+    return compile_object(runtime_ir(), host())
+
+
+@functools.lru_cache(1)
+def _path() -> Path:
+    key = hashlib.sha256(f"{cpu_key()}\n{generator_key()}".encode()).hexdigest()[:32]
+    return cache_dir() / f"triton_dist_runtime_{key}.o"
+
+
+def _write(path: Path, code: bytes) -> None:
+    """Atomically: several processes may start at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    with os.fdopen(handle, "wb") as file:
+        file.write(code)
+    os.replace(name, path)
+
+
+@functools.lru_cache(1)
+def runtime() -> Runtime:
+    """Load the runtime, building it on the first use on this machine."""
+    path = _path()
+    try:
+        code = path.read_bytes()
+    except OSError:
+        code = _build()
+        try:
+            _write(path, code)
+        except OSError:
+            pass  # A read-only cache costs the next process a rebuild, nothing else.
+    return Runtime.of(load(code))

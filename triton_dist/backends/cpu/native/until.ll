@@ -1,0 +1,24 @@
+; SPDX-License-Identifier: MIT
+; Waits on one ${t} until `value seen` ${compare} `value` holds; returns the value seen.
+
+define ${t} @host_until_${name}_${t}(ptr %launch, i32 %program, i32 %site, i64 %slot, ${t} %value) nounwind {
+entry:
+  %patience = alloca [2 x i64]
+  store [2 x i64] zeroinitializer, ptr %patience
+  %begin = call i64 @td_now_if(ptr %launch)
+  %p = inttoptr i64 %slot to ptr
+  br label %poll
+poll:
+  %seen = load atomic ${t}, ptr %p acquire, align ${size}
+  %ok = icmp ${compare} ${t} %seen, %value
+  br i1 %ok, label %end, label %wait
+wait:
+  %expected64 = ${ext_value}
+  %seen64 = ${ext_seen}
+  %leave = call i32 @td_backoff(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 %slot, i64 %expected64, i64 %seen64)
+  %go = icmp eq i32 %leave, 0
+  br i1 %go, label %poll, label %end
+end:
+  call void @td_waited(ptr %launch, i32 %program, i32 %site, i64 %begin)
+  ret ${t} %seen
+}

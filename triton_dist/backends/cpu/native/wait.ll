@@ -1,0 +1,36 @@
+; SPDX-License-Identifier: MIT
+; Waits on ${t}. `host_wait` takes n consecutive barriers; it does not consume: the value stays.
+
+define i32 @host_wait_${t}(ptr %launch, i32 %program, i32 %site, i64 %first, i32 %n, ${t} %value) nounwind {
+entry:
+  %patience = alloca [2 x i64]
+  %begin = call i64 @td_now_if(ptr %launch)
+  br label %head
+head:
+  %i = phi i32 [ 0, %entry ], [ %i1, %next ]
+  %more = icmp slt i32 %i, %n
+  br i1 %more, label %each, label %end
+each:
+  store [2 x i64] zeroinitializer, ptr %patience
+  %i64 = zext i32 %i to i64
+  %off = mul i64 %i64, ${size}
+  %slot = add i64 %first, %off
+  %p = inttoptr i64 %slot to ptr
+  br label %poll
+poll:
+  %seen = load atomic ${t}, ptr %p acquire, align ${size}
+  %ok = icmp eq ${t} %seen, %value
+  br i1 %ok, label %next, label %wait
+wait:
+  %expected64 = ${ext_value}
+  %seen64 = ${ext_seen}
+  %leave = call i32 @td_backoff(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 %slot, i64 %expected64, i64 %seen64)
+  %go = icmp eq i32 %leave, 0
+  br i1 %go, label %poll, label %end
+next:
+  %i1 = add i32 %i, 1
+  br label %head
+end:
+  call void @td_waited(ptr %launch, i32 %program, i32 %site, i64 %begin)
+  ret i32 0
+}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""Recording what a PE's programs do: the native runtime writes into a buffer that the device state points to."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import c_int64
+
+from triton_dist.profile.events import Event, Kind
+
+from . import state
+
+KINDS: tuple[Kind, ...] = ("program", "wait", "notify")
+HEADER, WORDS = 8, 8
+"""Words of the header, and of an event: kind, program, worker, site, start, end, launch, 0 (see native/runtime.ll)."""
+
+_sites: dict[int, list[str]] = {}
+
+
+def note_sites(launch: int, sites: list[str]) -> None:
+    """Remember a launch's source lines while a trace is being taken."""
+    _sites[launch] = sites
+
+
+@contextmanager
+def capture(capacity: int = 1 << 16) -> Iterator[list[Event]]:
+    """Record the calling PE's kernels; the list is full when the block ends. Times are CLOCK_MONOTONIC nanoseconds.
+
+    Events beyond `capacity` are dropped. The notes of a launch's waits carry the worker of the program they belong to.
+    """
+    device = state.current()
+    buffer = (c_int64 * (HEADER + WORDS * capacity))()
+    buffer[0] = capacity
+    before, device.trace = device.trace, ctypes.addressof(buffer)
+    events: list[Event] = []
+    try:
+        yield events
+    finally:
+        device.trace = before
+        count = min(buffer[1], capacity)
+        raw = [tuple(buffer[HEADER + WORDS * i : HEADER + WORDS * (i + 1)]) for i in range(count)]
+        events.extend(_events(raw, device.my_pe))
+
+
+def _events(raw: list[tuple[int, ...]], pe: int) -> list[Event]:
+    workers = {(launch, program): worker for kind, program, worker, _, _, _, launch, _ in raw if kind == 0}
+    found = []
+    for kind, program, _, site, start, end, launch, _ in raw:
+        sites = _sites.get(launch, [])
+        where = sites[site] if 0 <= site < len(sites) else ""
+        worker = workers.get((launch, program), 0)
+        found.append(Event(pe, program, worker, KINDS[kind], start, end, where))
+    for launch in {r[6] for r in raw}:
+        _sites.pop(launch, None)
+    return sorted(found, key=lambda e: (e.start_ns, -e.end_ns))
