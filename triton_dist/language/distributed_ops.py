@@ -211,9 +211,9 @@ def extern_call(
     Args:
         lib_name, lib_path: the library, as the back end's linker names it.
         args: the arguments: a list of scalars, pointers, blocks.
-        arg_type_symbol_dict: {(type of each argument, ...): (symbol, type of the result)}. The result's type is a
-            dtype, or tl.void or () for none. The types are compared with those of the arguments, Python numbers
-            taken as int32 or float32.
+        arg_type_symbol_dict: {(type of each argument, ...): (symbol, type of the result)}, or a list of such pairs, since
+            Triton's pointer types cannot be keys of a dict. The result's type is a dtype, or tl.void or () for none. The
+            types must be those of the arguments; Python numbers are int32 or float32.
         is_pure: whether equal arguments give equal results, with no effect on memory.
 
     Returns:
@@ -251,18 +251,18 @@ def _operands(op: str, args: Any, semantic: Any) -> list[tl.tensor]:
 
 
 def _resolve(op: str, operands: list[tl.tensor], table: Any) -> tuple[str, tl.dtype | None]:
-    if not isinstance(table, dict) or not table:
+    pairs = list(table.items()) if isinstance(table, dict) else table
+    if not isinstance(pairs, (list, tuple)) or not pairs:
         raise BadExternCall(op=op, detail="arg_type_symbol_dict must map argument types to (symbol, result type)")
     types = tuple(x.dtype for x in operands)
-    if types not in table:
-        known = "; ".join(f"({', '.join(map(str, key))})" for key in table)
-        raise BadExternCall(
-            op=op, detail=f"no symbol for arguments of types ({', '.join(map(str, types))}). Known: {known}."
-        )
-    symbol, result = table[types]
-    if not isinstance(symbol, str) or not symbol:
-        raise BadExternCall(op=op, detail=f"the symbol must be a string, got {symbol!r}")
-    return symbol, _result_type(op, result)
+    for known, (symbol, result) in pairs:
+        if tuple(known) == types:
+            if not isinstance(symbol, str) or not symbol:
+                raise BadExternCall(op=op, detail=f"the symbol must be a string, got {symbol!r}")
+            return symbol, _result_type(op, result)
+    known = "; ".join(f"({', '.join(map(str, key))})" for key, _ in pairs)
+    given = ", ".join(map(str, types))
+    raise BadExternCall(op=op, detail=f"no symbol for arguments of types ({given}). Known: {known}.")
 
 
 def _result_type(op: str, result: Any) -> tl.dtype | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import triton.language as tl
 
-from triton_dist.errors import UnknownChoice
+from triton_dist.errors import NotConstexpr, UnknownChoice
 from triton_dist.language import checks
 from triton_dist.language.builder import SCOPES, SEMANTICS
 from triton_dist.language.builtin import builtin
@@ -20,8 +20,10 @@ _STORES = {"relaxed": 1, "release": 3}
 
 def _axis(op: str, axis: Any) -> None:
     number = checks.unwrap(axis)
+    if not checks.is_int(number):
+        raise NotConstexpr(op=op, argument="axis", expected="an integer", got=checks.describe(axis))
     if number not in (0, 1, 2):
-        raise UnknownChoice(op=op, argument="axis", got=checks.describe(axis), hint="", valid="0, 1, 2")
+        raise UnknownChoice(op=op, argument="axis", got=number, hint="", valid="0, 1, 2")
 
 
 def _order(op: str, scope: Any, semantic: Any, table: dict[str, int]) -> dict[str, str]:
