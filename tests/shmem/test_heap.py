@@ -90,7 +90,9 @@ def test_strides() -> None:
     assert strided_length((0, 2), (10, 1)) == 0
 
 
-@pytest.mark.parametrize(("offset", "nbytes"), [(64, 100), (64, 40 * PAGE), (PAGE, 32 * PAGE), (3 * PAGE + 8, 64 * PAGE)])
+@pytest.mark.parametrize(
+    ("offset", "nbytes"), [(64, 100), (64, 40 * PAGE), (PAGE, 32 * PAGE), (3 * PAGE + 8, 64 * PAGE)]
+)
 @pytest.mark.parametrize("drops_pages", [True, False])
 def test_clearing_a_range(
     offset: int, nbytes: int, drops_pages: bool, shared: Segment, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -85,7 +84,7 @@ class Job:
         self._options = options
         self._pes: list[subprocess.Popen[bytes]] = []
         self._outputs: list[Output] = []
-        self._store: _Store | None = None
+        self._port: socket.socket | None = None
         self._failed: list[int] = []
         self._signal: int | None = None
         self._board_fd = os.memfd_create("triton_dist_exit_codes", os.MFD_CLOEXEC)
@@ -100,8 +99,8 @@ class Job:
             self._wait()
         finally:
             self._end(signal.SIGKILL)
-            if self._store is not None:
-                self._store.join()
+            if self._port is not None:
+                self._port.close()
             for number, handler in handlers.items():
                 signal.signal(number, handler)
             os.close(self._board_fd)
@@ -110,15 +109,10 @@ class Job:
     # Starting
 
     def _start(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            port = server.getsockname()[1]
-            for pe in range(self._options.n):
-                self._pes.append(self._spawn(pe, port))
-            if self._options.n > 1:
-                self._store = _Store(server.detach(), port)
+        self._port = _reserve_port()
+        port = self._port.getsockname()[1]
+        self._pes = [self._spawn(pe, port) for pe in range(self._options.n)]
         # Threads begin only now: forking with `preexec_fn` is safe as long as there are none.
-        if self._store is not None:
-            self._store.start()
         self._outputs = [Output(pe, process, self._options.prefix) for pe, process in enumerate(self._pes)]
 
     def _spawn(self, pe: int, port: int) -> subprocess.Popen[bytes]:
@@ -140,7 +134,7 @@ class Job:
         share = str(max(1, (os.cpu_count() or 1) // n))
         defaults = {"OMP_NUM_THREADS": share, "TRITON_DIST_NUM_THREADS": share, "OMP_WAIT_POLICY": "passive"}
         world = {"RANK": pe, "LOCAL_RANK": pe, "WORLD_SIZE": n, "LOCAL_WORLD_SIZE": n, "GROUP_RANK": 0}
-        world |= {"MASTER_PORT": port, "TORCHELASTIC_RESTART_COUNT": 0, "TORCHELASTIC_USE_AGENT_STORE": n > 1}
+        world |= {"MASTER_PORT": port, "TORCHELASTIC_RESTART_COUNT": 0, "TORCHELASTIC_USE_AGENT_STORE": False}
         fixed = {"MASTER_ADDR": "127.0.0.1", BOARD_VARIABLE: f"/proc/{os.getpid()}/fd/{self._board_fd}"}
         unbuffered = {"PYTHONUNBUFFERED": "1"} if self._options.prefix else {}
         return {**defaults, **os.environ, **unbuffered, **fixed, **{name: str(value) for name, value in world.items()}}
@@ -241,17 +235,10 @@ def _die_with(parent: int) -> Callable[[], None]:
     return apply
 
 
-class _Store(threading.Thread):
-    """Runs the PEs' store on a socket that listens already. A thread, as importing torch takes long."""
-
-    def __init__(self, listening: int, port: int) -> None:
-        # Not a daemon: an interpreter that ends in the middle of importing torch may crash.
-        super().__init__(name="triton_dist store")
-        self._listening, self._port = listening, port
-
-    def run(self) -> None:
-        from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
-
-        self._server = TCPStore(
-            "127.0.0.1", self._port, is_master=True, wait_for_workers=False, master_listen_fd=self._listening
-        )
+def _reserve_port() -> socket.socket:
+    """A port for the store of PE 0: bound but not listening, so nobody else is given it, and PE 0 can still bind it."""
+    reserved = socket.socket()
+    # As the store's own socket has it too, Linux lets both bind as long as neither listens yet.
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved

@@ -111,26 +111,33 @@ def _machine() -> str:
 
 def _exchange(config: ShmemConfig, at: Rendezvous, own: Card) -> list[Card]:
     deadline = time.monotonic() + config.init_timeout
-    store = _store(config, at)
+    store = _store(config, at, deadline)
     # A second init after a finalize finds keys of its own: all PEs count their inits alike, as init is collective.
     keys = [f"{at.prefix}/{_generation}/{pe}" for pe in range(config.n_pes)]
+    missing = list(range(config.n_pes))
     try:
         store.set(keys[config.pe], own.model_dump_json())
-        _await_keys(store, keys, deadline, config)
+        _await_keys(store, keys, missing, deadline, config)
         cards = [_parse(config, pe, store.get(key)) for pe, key in enumerate(keys)]
     except RuntimeError as error:  # the classes of torch's store errors derive from it
+        # With the store in PE 0 this is how its end looks, perhaps because it gave up waiting a moment before we do.
+        waiting = f" while this PE waited for {name_pes(missing)}" if missing else ""
         raise RendezvousError(
-            pe=config.pe, n_pes=config.n_pes, detail=f"the store at {at.host}:{at.port} went away: {_first_line(error)}"
+            pe=config.pe,
+            n_pes=config.n_pes,
+            detail=f"the store at {at.host}:{at.port} went away{waiting}: {_first_line(error)}",
         ) from error
     _check_equal(config, cards)
     return cards
 
 
-def _store(config: ShmemConfig, at: Rendezvous) -> Store:
+def _store(config: ShmemConfig, at: Rendezvous, deadline: float) -> Store:
     from torch.distributed import PrefixStore, TCPStore  # pyright: ignore[reportPrivateImportUsage]
 
     serves = config.pe == 0 and not at.hosted_by_launcher
     try:
+        if not serves:
+            _await_port(at, deadline)
         # multi_tenant: torch.distributed in the same process may use the same port, as env:// does.
         store = TCPStore(
             host_name=at.host,
@@ -141,7 +148,7 @@ def _store(config: ShmemConfig, at: Rendezvous) -> Store:
             wait_for_workers=False,
             multi_tenant=True,
         )
-    except RuntimeError as error:
+    except (RuntimeError, OSError) as error:
         who = "the launcher" if at.hosted_by_launcher else "PE 0"
         raise RendezvousError(
             pe=config.pe,
@@ -152,14 +159,30 @@ def _store(config: ShmemConfig, at: Rendezvous) -> Store:
     return PrefixStore("triton_dist", store)
 
 
+def _await_port(at: Rendezvous, deadline: float) -> None:
+    """Wait until the store listens. Its own client would try again only every second or so."""
+    while True:
+        try:
+            with socket.create_connection((at.host, at.port), timeout=5):
+                return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
 def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0]
 
 
-def _await_keys(store: Store, keys: list[str], deadline: float, config: ShmemConfig) -> None:
+def _await_keys(store: Store, keys: list[str], missing: list[int], deadline: float, config: ShmemConfig) -> None:
+    """Wait until all keys are there; `missing` holds the numbers of those that are not, also when this raises."""
     pause = 0.001
-    # Polled rather than store.wait: its failure does not say which key is missing.
-    while missing := [pe for pe, key in enumerate(keys) if not store.check([key])]:
+    while True:
+        # Polled rather than store.wait: its failure does not say which key is missing.
+        missing[:] = [pe for pe in missing if not store.check([keys[pe]])]
+        if not missing:
+            return
         if time.monotonic() > deadline:
             raise RendezvousError(
                 pe=config.pe,
