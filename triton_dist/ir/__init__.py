@@ -6,6 +6,7 @@ xDSL is imported by the first call, not by importing this package.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["context", "dense_splat", "dense_values", "location", "parse", "print_module", "run_passes"]
 
 _shared: list[Context] = []
+_lock = threading.RLock()
+"""A context loads dialects when they are first met, and that is not safe between threads (PEs may be threads)."""
 
 
 def context() -> Context:
@@ -41,7 +44,8 @@ def parse(text: str, name: str = "<ttir>") -> ModuleOp:
     """The module that `text` says (TTIR as libtriton prints it), with its locations; `IRParseError` if it is none."""
     from triton_dist.ir.parser import parse_text
 
-    return parse_text(_context(), text, name)
+    with _lock:
+        return parse_text(_context(), text, name)
 
 
 def print_module(module: ModuleOp, debuginfo: bool = True) -> str:
@@ -55,7 +59,8 @@ def run_passes(module: ModuleOp, names: Sequence[str]) -> None:
     """Run the passes in order, in place, verifying after each."""
     from triton_dist.compiler.pipeline import run
 
-    run(_context(), module, names)
+    with _lock:
+        run(_context(), module, names)
 
 
 def location(op: Operation) -> SourceLocation | None:

@@ -8,11 +8,16 @@ import functools
 import hashlib
 import os
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .loader import Image, load
+
+
+_loaded: list[Runtime] = []
+_loading = threading.Lock()
 
 
 @dataclass
@@ -90,9 +95,17 @@ def _write(path: Path, code: bytes) -> None:
     os.replace(name, path)
 
 
-@functools.lru_cache(1)
 def runtime() -> Runtime:
-    """Load the runtime, building it on the first use on this machine."""
+    """The runtime, loaded by the first call and for ever: kernels hold addresses in it."""
+    if not _loaded:
+        with _loading:  # PEs that are threads all come here at once
+            if not _loaded:
+                _loaded.append(_load())
+    return _loaded[0]
+
+
+def _load() -> Runtime:
+    """From the file, building it on the first use on this machine."""
     path = _path()
     try:
         code = path.read_bytes()
