@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import pytest
 
 from triton_dist import backends, errors, knobs
 from triton_dist.language.extra import libshmem_device
+from triton_dist.language.extra import records as records_module
 from triton_dist.language.extra.operands import TYPES
 from triton_dist.language.extra.records import LIBRARIES, nearest, records, support_table, supported
 
@@ -216,3 +219,8 @@ def test_constants_have_nvshmems_values():
     assert list(values.values()) == [0, 1, 2, 3, 4, 5]
     assert libshmem_device.NVSHMEM_SIGNAL_SET.value == 9
     assert libshmem_device.SIGNAL_ADD.value == 10
+
+
+def test_the_stub_for_editors_is_fresh():
+    stub = files("triton_dist.language.extra") / "libshmem_device.pyi"
+    assert stub.read_text(encoding="utf-8") == records_module.stub()

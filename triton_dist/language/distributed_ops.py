@@ -211,9 +211,9 @@ def extern_call(
     Args:
         lib_name, lib_path: the library, as the back end's linker names it.
         args: the arguments: a list of scalars, pointers, blocks.
-        arg_type_symbol_dict: {(type of each argument, ...): (symbol, type of the result)}, or a list of such pairs, since
-            Triton's pointer types cannot be keys of a dict. The result's type is a dtype, or tl.void or () for none. The
-            types must be those of the arguments; Python numbers are int32 or float32.
+        arg_type_symbol_dict: {(type of each argument, ...): (symbol, type of the result)}, or a list of such
+            pairs, since Triton's pointer types cannot be keys of a dict. The result's type is a dtype, or tl.void
+            or () for none. The types must be those of the arguments; Python numbers are int32 or float32.
         is_pure: whether equal arguments give equal results, with no effect on memory.
 
     Returns:

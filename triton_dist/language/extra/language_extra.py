@@ -1,54 +1,85 @@
 # SPDX-License-Identifier: MIT
-"""What kernels say about the threads of a program, and the plain atomics: `from ...extra.language_extra import
-tid, ld, st`.
+"""What kernels say about the threads of a program, and the plain atomics: `from ...language_extra import tid, ld,
+st`.
 
-A program on the host is one thread: `tid` is 0 and `ntid` is 1. Code that loops `for i in range(tid(0), n,
-ntid(0))` is portable; code that gives each thread one item (`if tid(0) < n`) is not.
+Each function is looked up in the active back end's module when it is called. A program on the host is one thread:
+`tid` is 0 and `ntid` is 1. Code that loops `for i in range(tid(0), n, ntid(0))` is portable; code that gives each
+thread one item (`if tid(0) < n`) is not.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import triton.language as tl
+
 from triton_dist import backends
 from triton_dist.knobs import did_you_mean
 from triton_dist.language.builtin import builtin
 from triton_dist.language.extra.dispatch import ActiveModule
 
-_DOCS = {
-    "tid": "tid(axis): this thread's index in its program.",
-    "ntid": "ntid(axis): the number of threads of a program.",
-    "laneid": "laneid(): this thread's index in its warp.",
-    "__syncthreads": "__syncthreads(): wait for all threads of this program.",
-    "ld": 'ld(ptr, scope="gpu", semantic="relaxed"): an atomic load; "relaxed" or "acquire".',
-    "st": 'st(ptr, val, scope="gpu", semantic="relaxed"): an atomic store; "relaxed" or "release".',
-    "ld_acquire": 'ld_acquire(ptr, scope="gpu"): ld with "acquire".',
-    "red_release": 'red_release(ptr, val, scope="gpu"): add with "release", no result.',
-    "atomic_add": 'atomic_add(ptr, val, scope="gpu", semantic="relaxed"): add, and return the value before.',
-    "atomic_cas": (
-        'atomic_cas(ptr, value, target_value, scope="gpu", semantic="relaxed"): '
-        "store target_value if value is there; return the value before."
-    ),
-}
-
 
 def _nearest(name: str, backend: str) -> str | None:
-    return did_you_mean(name, list(_DOCS)).removeprefix(" (did you mean ").removesuffix("?)") or None
+    return did_you_mean(name, _names()).removeprefix(" (did you mean ").removesuffix("?)") or None
 
 
 active_module = ActiveModule("extra_module", _nearest)
+"""The ModuleProxy of the active back end's `language_extra` module."""
 
 
-def _declare(name: str) -> Any:
-    def function(*args: Any, **kwargs: Any) -> Any: ...
-
-    function.__name__ = function.__qualname__ = name
-    function.__module__, function.__doc__ = __name__, _DOCS[name]
-    return active_module.dispatch(function)
+@active_module.dispatch
+def tid(axis: Any) -> Any:
+    """This thread's index in its program, along axis 0, 1 or 2."""
 
 
-for _name in _DOCS:
-    globals()[_name] = _declare(_name)
+@active_module.dispatch
+def ntid(axis: Any) -> Any:
+    """The number of threads of a program, along axis 0, 1 or 2."""
+
+
+@active_module.dispatch
+def laneid() -> Any:
+    """This thread's index in its warp."""
+
+
+@active_module.dispatch
+def __syncthreads() -> None:
+    """Wait for all threads of this program."""
+
+
+@active_module.dispatch
+def ld(ptr: Any, scope: Any = "gpu", semantic: Any = "relaxed") -> Any:
+    """An atomic load of 32 or 64 bits. `semantic`: "relaxed" or "acquire"; `scope`: "cta", "gpu" or "sys"."""
+
+
+@active_module.dispatch
+def st(ptr: Any, val: Any, scope: Any = "gpu", semantic: Any = "relaxed") -> None:
+    """An atomic store of 32 or 64 bits. `semantic`: "relaxed" or "release"; `scope`: "cta", "gpu" or "sys"."""
+
+
+@active_module.dispatch
+def ld_acquire(ptr: Any, scope: Any = "gpu") -> Any:
+    """`ld` with "acquire"."""
+
+
+@active_module.dispatch
+def red_release(ptr: Any, val: Any, scope: Any = "gpu") -> None:
+    """Add with "release", without a result."""
+
+
+@active_module.dispatch
+def atomic_add(ptr: Any, val: Any, scope: Any = "gpu", semantic: Any = "relaxed") -> Any:
+    """Add, and return the value before. `semantic`: "relaxed", "acquire", "release" or "acq_rel"."""
+
+
+@active_module.dispatch
+def atomic_cas(ptr: Any, value: Any, target_value: Any, scope: Any = "gpu", semantic: Any = "relaxed") -> Any:
+    """Store `target_value` if `value` is there; return the value before. `semantic` as in `atomic_add`."""
+
+
+def _names() -> list[str]:
+    # `builtin`, which is imported, is no such function, and dispatchers are marked by it.
+    return [name for name, value in globals().items() if tl.core.is_builtin(value)]
 
 
 def declare_pending(backend: str, namespace: dict[str, Any]) -> None:
@@ -62,7 +93,7 @@ def declare_pending(backend: str, namespace: dict[str, Any]) -> None:
         function.__name__, function.__module__ = name, namespace["__name__"]
         return builtin(function)
 
-    namespace.update({name: pending(name) for name in _DOCS})
+    namespace.update({name: pending(name) for name in _names()})
 
 
 def __getattr__(name: str) -> Any:

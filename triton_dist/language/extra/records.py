@@ -149,5 +149,40 @@ def _row(cells: list[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
+def stub() -> str:
+    """The text of `libshmem_device.pyi`: its functions and constants, for editors and type checkers.
+
+    `python -m triton_dist.language.extra.records > triton_dist/language/extra/libshmem_device.pyi` writes it.
+    """
+    import triton.language as tl
+
+    from triton_dist.language.extra import libshmem_device
+
+    constants = [name for name, value in vars(libshmem_device).items() if isinstance(value, tl.constexpr)]
+    lines = [_STUB_HEAD, *(f"{name}: constexpr\n" for name in constants), *map(_stub, records().values())]
+    return "".join(lines)
+
+
+_STUB_HEAD = """\
+# SPDX-License-Identifier: MIT
+# Generated from libshmem_device.csv by records.stub(); a test compares them.
+# ruff: noqa: E501
+# fmt: off
+from typing import Any
+
+from triton.language import constexpr
+
+from triton_dist.language.extra.dispatch import ActiveModule
+
+active_module: ActiveModule
+"""
+
+
+def _stub(record: Record) -> str:
+    parameters = [f"{o.name}: Any{' = 0' if o.optional else ''}" for o in record.operands]
+    result = "None" if record.result == "void" else "Any"
+    return f'def {record.name}({", ".join(parameters)}) -> {result}:\n    """{record.meaning}"""\n'
+
+
 if __name__ == "__main__":
-    print(support_table(), end="")
+    print(stub(), end="")
