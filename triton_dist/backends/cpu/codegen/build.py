@@ -58,6 +58,9 @@ def _wrap(value: int, type_: ir.Type) -> int:
 class Builder(ir.IRBuilder):
     """llvmlite's builder with the few idioms that this engine repeats."""
 
+    scalef = False
+    """The target has AVX-512's instruction that scales by a power of two."""
+
     def iadd(self, a: Value, b: Value) -> Value:
         ka, kb = known(a), known(b)
         if ka is not None and kb is not None:
@@ -108,6 +111,12 @@ class Builder(ir.IRBuilder):
     def shuffle(self, value: Value, lanes: Sequence[int]) -> Value:
         mask = ir.Constant(ir.VectorType(I32, len(lanes)), [ir.Constant(I32, n) for n in lanes])
         return self.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), mask)
+
+    def concat(self, low: Value, high: Value) -> Value:
+        """Two vectors of one type, end to end."""
+        count = low.type.count
+        mask = ir.Constant(ir.VectorType(I32, 2 * count), [ir.Constant(I32, n) for n in range(2 * count)])
+        return self.shuffle_vector(low, high, mask)
 
     def call_intrinsic(self, name: str, result: ir.Type, args: Sequence[Value]) -> Value:
         """Call an LLVM intrinsic (or any external function) by its full name."""

@@ -191,22 +191,17 @@ def negf(c: Ctx, a: Sequence[Value]) -> Value:
     return floats.narrow(c.b, c.b.fneg(floats.widen(c.b, a[0], c.out)), c.out)
 
 
-def _minmax(name: str, op: str, keeps_nan: bool) -> None:
-    """maximumf keeps a NaN; maxnumf prefers the number."""
+def _minmax(name: str, intrinsic: str) -> None:
+    """maximumf keeps a NaN and orders -0 below +0; maxnumf prefers the number."""
 
     @handles(f"arith.{name}")
     def emit(c: Ctx, a: Sequence[Value]) -> Value:
-        b = c.b
-        x, y = (floats.widen(b, v, c.out) for v in a)
-        first = b.select(b.fcmp_ordered(op, x, y), x, y)
-        nan = x if keeps_nan else y
-        # The ordered compare picks y when either is NaN: wrong if x is NaN and is to be kept, or y is NaN and is not.
-        which = b.fcmp_unordered("uno", nan, nan)
-        return floats.narrow(b, b.select(which, x, first), c.out)
+        x, y = (floats.widen(c.b, v, c.out) for v in a)
+        return floats.narrow(c.b, c.b.math(intrinsic, x, y), c.out)
 
 
-for _name, _op, _keeps in (("maximumf", ">", True), ("minimumf", "<", True), ("maxnumf", ">", False), ("minnumf", "<", False)):
-    _minmax(_name, _op, _keeps)
+for _name, _method in (("maximumf", "maximum"), ("minimumf", "minimum"), ("maxnumf", "maxnum"), ("minnumf", "minnum")):
+    _minmax(_name, _method)
 
 
 @handles("tt.clampf")

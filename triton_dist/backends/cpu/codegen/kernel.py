@@ -78,6 +78,7 @@ class Kernel:
         body = self.fn.append_basic_block("body")
         self.exit = self.fn.append_basic_block("abort")
         self.b = Builder(self.entry)
+        self.b.scalef = self.target.vector_bits == 512
         self.args_ptr, *pid, self.launch, self.arena = self.fn.args
         for arg in (self.args_ptr, self.launch, self.arena):
             arg.add_attribute("noalias")
@@ -92,7 +93,7 @@ class Kernel:
     def bind(self, result: Any, value: Node | Value) -> None:
         """Give an SSA value its meaning; materialise it now if the analysis says so."""
         if isinstance(value, Node):
-            if result in self.uses.once and not isinstance(value, Buffer) and value.affine is None:
+            if result in self.uses.once and not isinstance(value, Buffer) and value.affine is None and not self.uses.rides(result):
                 value = materialise(self, value)
             if value.reads:
                 self.pending[result] = value

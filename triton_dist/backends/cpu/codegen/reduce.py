@@ -16,7 +16,7 @@ import llvmlite.ir as ir
 from . import floats
 from .attrs import integer
 from .build import Value, i64, known
-from .domain import ZERO, Chunk, Index, Loop, nest, plan
+from .domain import ZERO, Chunk, Index, Lanes, Loop, nest, plan
 from .ltypes import Elem, elem_of
 from .memory import choose, loads_in, materialise
 from .tensor import Buffer, Node, from_memory, to_memory
@@ -28,9 +28,8 @@ WIDTH = 64
 
 
 def emit(k: Kernel, op: Any) -> None:
-    nodes = [k.node(v) for v in op.operands]
     axis = integer(op, "axis")
-    nodes = [materialise(k, n) if _scattered(n) else n for n in nodes]
+    nodes = [_source(k, v) for v in op.operands]
     block = op.regions[0].blocks[0]
     shape = nodes[0].shape
     rest = tuple(n for d, n in enumerate(shape) if d != axis)
@@ -42,6 +41,34 @@ def emit(k: Kernel, op: Any) -> None:
             k.bind(result, targets[i])
         else:
             k.bind(result, results[i])
+
+
+def _source(k: Kernel, value: Any) -> Node:
+    """An operand as the reduce's loop reads it. One that is to be kept is written to memory by that same loop."""
+    node = k.node(value)
+    if isinstance(node, Buffer):
+        return node
+    if _scattered(node):
+        return materialise(k, node)
+    if value not in k.uses.once or node.affine is not None:
+        return node
+    kept = Kept(node, k.allocate(node.shape, node.elem, choose(node.shape, [node], WIDTH).order))
+    k.env[value] = kept.buffer
+    k.pending.pop(value, None)
+    return kept
+
+
+class Kept(Node):
+    """A lazy tensor that is stored as it is computed; for a loop that visits each element once."""
+
+    def __init__(self, node: Node, buffer: Buffer) -> None:
+        super().__init__(node.shape, node.elem, node.varies, node.cost, node.reads, hoistable=False, sources=(node,))
+        self.buffer = buffer
+
+    def lanes(self, loop: Loop, chunk: Chunk) -> Lanes:
+        value = loop.vector(self.sources[0], chunk)
+        self.buffer.store(loop, chunk, value)
+        return Lanes(value, chunk.width == 1)
 
 
 def _scattered(node: Node) -> bool:

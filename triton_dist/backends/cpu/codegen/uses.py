@@ -84,6 +84,17 @@ class Uses:
         repeats = any(u.operation.name == "tt.broadcast" for u in result.uses)
         return repeats and cost >= 3 and op.name not in FREE
 
+    def rides(self, value: Any) -> bool:
+        """A value to be kept whose first consumer is a reduce in the same block: that loop can write it on the way."""
+        block = value.owner.parent_block()
+        users = {u.operation for u in value.uses}
+        op = value.owner.next_op
+        while op is not None and op not in users:
+            if has_effect(op) or op.regions:
+                return False
+            op = op.next_op
+        return op is not None and op.name == "tt.reduce" and op.parent_block() is block
+
     def _deeper(self, op: Any, user: Any) -> Any:
         """The loop around `user` that does not hold `op`, if any."""
         home = op.parent_block()
