@@ -19,7 +19,7 @@ pytestmark = pytest.mark.processes
 
 RUN = [sys.executable, "-m", "triton_dist.cli", "run"]
 
-HELLO = """
+HELLO = r"""
 import sys, torch
 from triton_dist import shmem
 shmem.init()
@@ -27,7 +27,7 @@ me, n = shmem.my_pe(), shmem.n_pes()
 data = shmem.create_tensor((3,), torch.int32)
 shmem.put(data, torch.full((3,), me, dtype=torch.int32), (me + 1) % n)
 shmem.barrier_all()
-print(f"{me}/{n} {data.tolist()} {sys.argv[1:]}", flush=True)
+sys.stdout.write(f"{me}/{n} {data.tolist()} {sys.argv[1:]}\n")
 shmem.finalize()
 """
 
@@ -63,8 +63,8 @@ def run(*args: str, env: dict[str, str] | None = None) -> subprocess.CompletedPr
 def test_a_script(n: int, script) -> None:
     done = run("-n", str(n), script(HELLO), "--flag", "-n", "x")
     assert done.returncode == 0, done.stderr
-    expected = [f"{pe}/{n} {[(pe - 1) % n] * 3} ['--flag', '-n', 'x']" for pe in range(n)]
-    assert sorted(done.stdout.split("\n")[:n]) == expected
+    for pe in range(n):
+        assert f"{pe}/{n} {[(pe - 1) % n] * 3} ['--flag', '-n', 'x']" in done.stdout
     assert done.stderr == ""
 
 
@@ -77,7 +77,8 @@ def test_torchrun(script) -> None:
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
-    assert sorted(line for line in done.stdout.split("\n") if line) == [f"{pe}/2 {[1 - pe] * 3} []" for pe in range(2)]
+    # Both write to one pipe, perhaps in the middle of each other's lines.
+    assert all(f"{pe}/2 {[1 - pe] * 3} []" in done.stdout for pe in range(2))
 
 
 def test_output_with_the_number_of_the_pe(script) -> None:

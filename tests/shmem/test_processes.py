@@ -179,3 +179,10 @@ def test_exits_in_words() -> None:
     assert liveness.describe_exit(3) == "exited with code 3"
     assert liveness.describe_exit(-9) == "killed by SIGKILL (signal 9)"
     assert liveness.describe_exit(-99) == "killed by signal 99"
+
+
+def test_unequal_heaps_with_the_store_in_pe_0() -> None:
+    """PE 0 raises as well, and must not take the store away before PE 1 has read why."""
+    env = {"MASTER_PORT": str(_free_port()), "TORCHELASTIC_USE_AGENT_STORE": "False"}
+    for message in run_processes(pe_scripts.another_heap_size, 2, env=env):
+        assert message.startswith("shmem.init: heap_size must be equal on all PEs")

@@ -118,7 +118,8 @@ def _exchange(config: ShmemConfig, at: Rendezvous, own: Card) -> list[Card]:
     try:
         store.set(keys[config.pe], own.model_dump_json())
         _await_keys(store, keys, missing, deadline, config)
-        cards = [_parse(config, pe, store.get(key)) for pe, key in enumerate(keys)]
+        raw = [store.get(key) for key in keys]
+        _await_readers(store, f"{at.prefix}/{_generation}/read", deadline, config)
     except RuntimeError as error:  # the classes of torch's store errors derive from it
         # With the store in PE 0 this is how its end looks, perhaps because it gave up waiting a moment before we do.
         waiting = f" while this PE waited for {name_pes(missing)}" if missing else ""
@@ -127,6 +128,7 @@ def _exchange(config: ShmemConfig, at: Rendezvous, own: Card) -> list[Card]:
             n_pes=config.n_pes,
             detail=f"the store at {at.host}:{at.port} went away{waiting}: {_first_line(error)}",
         ) from error
+    cards = [_parse(config, pe, text) for pe, text in enumerate(raw)]
     _check_equal(config, cards)
     return cards
 
@@ -192,6 +194,14 @@ def _await_keys(store: Store, keys: list[str], missing: list[int], deadline: flo
             )
         time.sleep(pause)
         pause = min(pause * 1.5, 0.02)
+
+
+def _await_readers(store: Store, key: str, deadline: float, config: ShmemConfig) -> None:
+    """Let PE 0 wait until all have read: the store may end with its process, or with the error that it raises next."""
+    count = store.add(key, 1)
+    while config.pe == 0 and count < config.n_pes and time.monotonic() < deadline:
+        time.sleep(0.001)
+        count = store.add(key, 0)
 
 
 def _parse(config: ShmemConfig, pe: int, raw: bytes) -> Card:
