@@ -180,7 +180,9 @@ class InterpretedLimit(TritonDistError):
 
 
 class IRParseError(CompileError):
-    """Text is not a module that the IR's parser takes."""
+    """Text is not a module that the IR's parser takes. The detail shows the place in the text."""
+
+    template = "not a module: {detail}"
 
 
 class CarrierError(CompileError):

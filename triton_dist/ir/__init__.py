@@ -28,7 +28,7 @@ _lock = threading.RLock()
 
 def context() -> Context:
     """A context that knows all our dialects."""
-    from triton_dist.ir.context import context as new_context
+    from triton_dist.ir.registry import context as new_context
 
     return new_context()
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRTokenKind
+from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRTokenKind, StringLiteral
 
 _SUFFIX = r"(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)"
 _TOKEN = re.compile(
-    r"(?:\s+|//[^\n]*)*(?:"
+    # White space and comments, written so that a failing match cannot try them in many ways.
+    r"\s*(?://[^\n]*(?:\n|\Z)\s*)*(?:"
     r"([a-zA-Z_][a-zA-Z0-9_$.]*)"
     rf"|(%{_SUFFIX})"
     r"|(->|[:,()=}\[\]<>+*?|]|\{(?!-#))"
@@ -87,4 +88,15 @@ class FastLexer(MLIRLexer):
 
     def _lex_rare(self) -> LazyToken:
         token = super().lex()
-        return LazyToken(token.kind, token.span.text, token.span.start, self.input)
+        kind = token.kind
+        if kind is MLIRTokenKind.BYTES_LIT and _is_text(token.span):
+            # xDSL makes strings of ASCII only; the user's strings are UTF-8.
+            kind = MLIRTokenKind.STRING_LIT
+        return LazyToken(kind, token.span.text, token.span.start, self.input)
+
+
+def _is_text(span: Span[str]) -> bool:
+    try:
+        return StringLiteral.from_span(span).bytes_contents.decode() != ""
+    except UnicodeDecodeError:
+        return False

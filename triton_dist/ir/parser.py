@@ -206,4 +206,4 @@ def parse_text(ctx: Context, text: str, name: str = "<ttir>") -> ModuleOp:
         where = error.span.get_location()
         raise IRParseError(where=where, detail=str(error)) from error
     except (VerifyException, RecursionError) as error:
-        raise IRParseError(where=name, detail=str(error)) from error
+        raise IRParseError(where=name, detail=f"{name}: {error}") from error

@@ -135,11 +135,7 @@ class _SameTypeOp(IRDLOperation):
         for _ in range(1, count):
             parser.parse_punctuation(",")
             unresolved.append(parser.parse_unresolved_operand())
-        properties: dict[str, Attribute] = {}
-        if cls.FLAG is not None:
-            name, keyword, attr = cls.FLAG
-            if (flags := attr.parse_optional(parser, keyword)) is not None:
-                properties[name] = flags
+        properties = cls._parse_flags(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         type = parser.parse_type()
@@ -150,9 +146,21 @@ class _SameTypeOp(IRDLOperation):
             attributes=attributes,
         )
 
+    @classmethod
+    def _parse_flags(cls, parser: Parser) -> dict[str, Attribute]:
+        if "isExact" in cls.get_irdl_definition().properties:
+            return {} if parser.parse_optional_keyword("exact") is None else {"isExact": UnitAttr()}
+        if cls.FLAG is None:
+            return {}
+        name, keyword, attr = cls.FLAG
+        flags = attr.parse_optional(parser, keyword)
+        return {} if flags is None else {name: flags}
+
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_list(self.operands, printer.print_ssa_value)
+        if "isExact" in self.properties:
+            printer.print_string(" exact")
         if self.FLAG is not None:
             print_flags(printer, self.FLAG[1], self.properties.get(self.FLAG[0]))
         printer.print_op_attributes(self.attributes)
@@ -178,22 +186,9 @@ class OverflowBinaryOp(IntegerBinaryOp):
 
 
 class ExactBinaryOp(IntegerBinaryOp):
-    """`op exact %a, %b : type`."""
+    """`op %a, %b exact : type`."""
 
     isExact = opt_prop_def(UnitAttr)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        exact = parser.parse_optional_keyword("exact")
-        op = super().parse(parser)
-        if exact is not None:
-            op.properties["isExact"] = UnitAttr()
-        return op
-
-    def print(self, printer: Printer) -> None:
-        if "isExact" in self.properties:
-            printer.print_string(" exact")
-        super().print(printer)
 
 
 class FloatBinaryOp(_SameTypeOp):
@@ -533,9 +528,8 @@ class _CastOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        properties = cls.parse_flags(parser, before=True)
         operand = parser.parse_unresolved_operand()
-        properties |= cls.parse_flags(parser, before=False)
+        properties = cls._parse_flags(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         source = parser.parse_type()
@@ -548,13 +542,11 @@ class _CastOp(IRDLOperation):
         )
 
     @classmethod
-    def parse_flags(cls, parser: Parser, before: bool) -> dict[str, Attribute]:
+    def _parse_flags(cls, parser: Parser) -> dict[str, Attribute]:
         known = cls.get_irdl_definition().properties
         found: dict[str, Attribute] = {}
-        if before:
-            if "nonNeg" in known and parser.parse_optional_keyword("nneg") is not None:
-                found["nonNeg"] = UnitAttr()
-            return found
+        if "nonNeg" in known and parser.parse_optional_keyword("nneg") is not None:
+            found["nonNeg"] = UnitAttr()
         if "roundingmode" in known:
             word = parser.parse_optional_keyword_in(ROUNDING_MODES)
             if word is not None:
@@ -568,8 +560,10 @@ class _CastOp(IRDLOperation):
         return found
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" nneg " if "nonNeg" in self.properties else " ")
+        printer.print_string(" ")
         printer.print_ssa_value(self.operands[0])
+        if "nonNeg" in self.properties:
+            printer.print_string(" nneg")
         if (mode := keyword_of(ROUNDING_MODES, self.properties.get("roundingmode"))) is not None:
             printer.print_string(f" {mode}")
         print_flags(printer, "overflow", self.properties.get("overflowFlags"))

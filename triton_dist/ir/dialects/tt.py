@@ -487,8 +487,33 @@ class UnsplatOp(IRDLOperation):
     name = "tt.unsplat"
     src = operand_def(TensorType)
     result = result_def()
-    assembly_format = "$src attr-dict `:` type($src) `->` type($result)"
     traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        operand = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type = parser.parse_type()
+        if not isinstance(type, TensorType):
+            parser.raise_error("a tensor expected")
+        return cls.create(
+            operands=(parser.resolve_operand(operand, type),),
+            result_types=(type.get_element_type(),),
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.src)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.src.type)
+
+    def verify_(self) -> None:
+        type = self.src.type
+        if isinstance(type, TensorType) and type.get_element_type() != self.result.type:
+            raise VerifyException("tt.unsplat: the result has the type of the operand's elements")
 
 
 @irdl_op_definition
