@@ -146,6 +146,6 @@ def test_script_with_processes(name: str) -> None:
 
 @pytest.mark.processes
 def test_script_under_torchrun() -> None:
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0"]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     name = "all_gather_gemm"
     assert "torch" in run_script(*launcher, str(EXAMPLES / f"{name}.py"), *SCRIPTS[name])
