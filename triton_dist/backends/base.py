@@ -61,6 +61,9 @@ class Backend(ABC):
     passes: ClassVar[Mapping[str, str]] = {}
     """The passes it brings: name -> "module:Class", imported when used. Those of `conversion_passes` among them."""
     limits: ClassVar[Limits]
+    host_library: ClassVar[str | None] = None
+    """Import path of the module with the host implementations of its symbols, for simulated runs: `symbols()` maps a
+    symbol (or an inline-assembly template) to a `backends.cpu.native.library.Symbol`, `ir()` gives their LLVM IR."""
 
     @abstractmethod
     def adapter(self) -> RuntimeAdapter:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -13,7 +13,7 @@ def get(op: Any, name: str) -> Any:
     return op.attributes.get(name) if found is None else found
 
 
-def enum(op: Any, name: str, keywords: Sequence[str]) -> str:
+def enum(op: Any, name: str, keywords: Sequence[str] | Mapping[int, str]) -> str:
     """An enumeration attribute as its keyword: integers index `keywords`."""
     attr = get(op, name)
     value = getattr(attr, "value", None)

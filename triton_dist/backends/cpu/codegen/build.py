@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import llvmlite.ir as ir
+from llvmlite.ir import instructions
 
 from .ltypes import I32, I64
 
@@ -111,6 +112,10 @@ class Builder(ir.IRBuilder):
     def shuffle(self, value: Value, lanes: Sequence[int]) -> Value:
         mask = ir.Constant(ir.VectorType(I32, len(lanes)), [ir.Constant(I32, n) for n in lanes])
         return self.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), mask)
+
+    def store_ordered(self, value: Value, pointer: Value, ordering: str, align: int) -> None:
+        """An atomic store (llvmlite's own wants a typed pointer)."""
+        self._insert(instructions.StoreAtomicInstr(self.block, value, pointer, ordering, align))
 
     def concat(self, low: Value, high: Value) -> Value:
         """Two vectors of one type, end to end."""

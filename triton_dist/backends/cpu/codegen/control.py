@@ -364,6 +364,18 @@ def function_body(k: Kernel, function: Any, ret: Return | None) -> None:
     k.__dict__["_cfg"], k.__dict__["_return"] = outer
 
 
+def run_region(k: Kernel, region: Any, arguments: Sequence[Value]) -> list[Value]:
+    """Emit a region of scalar operations, with what control flow it has; returns what it ends with."""
+    block = region.blocks[0]
+    for op in region.walk():
+        for value in op.results:
+            k.left.pop(value, None)
+    for arg, value in zip(block.args, arguments, strict=True):
+        k.bind(arg, value)
+    k.block_ops(block)
+    return [k.scalar(v) for v in block.last_op.operands]
+
+
 @handles("tt.return")
 def return_op(k: Kernel, op: Any) -> None:
     ret: Return | None = k.__dict__["_return"]
@@ -382,6 +394,9 @@ def call_op(k: Kernel, op: Any) -> None:
     for inner in callee.walk():
         for value in inner.results:
             k.left.pop(value, None)
+        for block in (b for region in inner.regions for b in region.blocks):
+            for value in block.args:
+                k.left.pop(value, None)
     k.uses.once |= uses.Uses(callee).once
     for arg, operand in zip(callee.body.blocks[0].args, op.operands, strict=True):
         k.bind(arg, k.env[operand])

@@ -25,22 +25,25 @@ if TYPE_CHECKING:
 
 def emit(k: Kernel, op: Any) -> None:
     a, b, c = (k.node(v) for v in op.operands[:3])
-    result = op.results[0]
+    multiply(k, op, a, b, c, op.operands[2])
+
+
+def multiply(k: Kernel, op: Any, a: Node, b: Node, c: Node, addend: Any) -> None:
+    """op's result = a @ b + c; `addend` is the SSA value of c."""
     compute = _compute_type(c.elem)
+    # The accumulator outlives the packed operands, so it is allocated before them.
+    target = k.accumulator(addend, c, compute)
     with k.scratch():
-        # The accumulator outlives the packed operands, so it is allocated first, outside the scratch mark.
-        target = k.accumulator(op, c, compute)
         left = _operand(k, a, compute, len(a.shape) - 1)
         right = _operand(k, b, compute, len(b.shape) - 1, contiguous=True)
         batches = a.shape[:-2]
-        outer = plan(batches, 1) if batches else None
-        if outer is None:
+        if not batches:
             _matmul(k, left, right, target, [])
         else:
             loop = Loop(k.b)
             loop.hoists = [k.b.block]
-            nest(loop, outer, lambda chunk: _matmul(k, left, right, target, list(chunk.dims)))
-    k.bind(result, _rounded(target, c.elem))
+            nest(loop, plan(batches, 1), lambda chunk: _matmul(k, left, right, target, list(chunk.dims)))
+    k.bind(op.results[0], _rounded(target, c.elem))
 
 
 def _compute_type(elem: Elem) -> Elem:

@@ -15,9 +15,9 @@ from typing import Any
 import llvmlite.ir as ir
 
 from . import floats, mathlib
-from .attrs import enum, integer
+from .attrs import enum, get
 from .build import Builder, Value, full, lanes_of, like
-from .ltypes import F32, F64, Elem
+from .ltypes import F32, F64, Elem, named
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Ctx:
     contract: tuple[str, ...] = ()
 
 
+F32_ELEM = named("f32")
 Handler = Callable[[Ctx, Sequence[Value]], Value]
 OPS: dict[str, Handler] = {}
 COST: dict[str, int] = {}
@@ -208,7 +209,7 @@ for _name, _method in (("maximumf", "maximum"), ("minimumf", "minimum"), ("maxnu
 def clampf(c: Ctx, a: Sequence[Value]) -> Value:
     b = c.b
     x, low, high = (floats.widen(b, v, c.out) for v in a)
-    propagates = enum(c.op, "propagateNan", ("none", "all")) == "all"
+    propagates = enum(c.op, "propagateNan", {0: "none", 0xFFFF: "all"}) == "all"
     bounded = b.select(b.fcmp_ordered(">", x, low), x, low)
     bounded = b.select(b.fcmp_ordered("<", bounded, high), bounded, high)
     if propagates:
@@ -233,7 +234,15 @@ def cmpf(c: Ctx, a: Sequence[Value]) -> Value:
 
 @handles("arith.extf", "arith.truncf", "tt.fp_to_fp", cost=2)
 def float_cast(c: Ctx, a: Sequence[Value]) -> Value:
-    return floats.cast(c.b, a[0], c.ins[0], c.out)
+    result = floats.cast(c.b, a[0], c.ins[0], c.out)
+    if c.op.name == "tt.fp_to_fp" and _rounding(c.op) == "rtz":
+        wide = floats.cast(c.b, a[0], c.ins[0], F32_ELEM)
+        return floats.toward_zero(c.b, wide, result, c.out)
+    return result
+
+
+def _rounding(op: Any) -> str:
+    return "rtne" if get(op, "rounding") is None else enum(op, "rounding", ("rtz", "rtne"))
 
 
 @handles("arith.sitofp", "arith.uitofp", cost=2)
@@ -329,4 +338,3 @@ def _libm(op: str, name: str) -> None:
 
 
 _libm("math.erf", "erf")
-_ = integer

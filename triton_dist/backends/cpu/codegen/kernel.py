@@ -291,11 +291,11 @@ class Kernel:
     def finish(self) -> Code:
         return Code(str(self.module), self._arena_peak, self.blocking, self.sites)
 
-    def accumulator(self, op: Any, c: Node, compute: Elem) -> Buffer:
+    def accumulator(self, addend: Any, c: Node, compute: Elem) -> Buffer:
         """Where a dot accumulates: the loop-carried buffer its third operand comes from if nobody else reads that, else new memory."""
         from .dot import initialise
 
-        reusable = self.reusable(op.operands[2], c)
+        reusable = self.reusable(addend, c)
         if reusable is not None and reusable.elem.name == compute.name:
             initialise(self, reusable, c)
             return reusable
@@ -333,9 +333,9 @@ class Kernel:
 
 def compile_module(module: Any, target: Target, contract: bool = True) -> Code:
     """LLVM IR for the module's public function."""
-    from . import control, extern, simple
+    from . import control, extern, report, scaled, shapes, simple
 
-    del control, extern, simple
+    del control, extern, report, scaled, shapes, simple
     functions = {op.sym_name.data: op for op in module.walk() if op.name == "tt.func"}
     public = [f for f in functions.values() if _visibility(f) != "private"]
     kernel = Kernel(public[0], target, functions, contract)

@@ -277,12 +277,12 @@ def atomic_cas(k: Kernel, op: Any) -> None:
     _atomic(k, op, list(op.operands), None, elem, one)
 
 
-def _atomic(k: Kernel, op: Any, operands: list[Any], mask: Any, elem: Elem, one: Any) -> None:
+def _atomic(k: Kernel, op: Any, operands: list[Any], mask: Any, elem: Elem, one: Any, other: Any = None) -> None:
     """A scalar atomic, or one a lane for tensors, masked lanes left out."""
     k.blocking = True
     result, shape = op.results[0], shape_of(op.results[0].type)
     if shape is None:
-        k.bind(result, _guarded(k, mask, elem, lambda: one(*[k.scalar(v) for v in operands])))
+        k.bind(result, _guarded(k, mask, elem, lambda: one(*[k.scalar(v) for v in operands]), other))
         return
     nodes = [k.node(v) for v in operands]
     old = k.allocate(shape, elem)
@@ -291,17 +291,18 @@ def _atomic(k: Kernel, op: Any, operands: list[Any], mask: Any, elem: Elem, one:
     def body(loop: Loop, chunk: Chunk) -> None:
         values = [loop.scalar(n, chunk) for n in nodes]
         bit = None if mask is None else loop.scalar(mask, chunk)
-        old.store(loop, chunk, _guarded(k, bit, elem, lambda: one(*values)))
+        rest = None if other is None else loop.scalar(other, chunk)
+        old.store(loop, chunk, _guarded(k, bit, elem, lambda: one(*values), rest))
 
     run(k, plan(shape, 1), body)
     k.bind(result, old)
 
 
-def _guarded(k: Kernel, bit: Value | None, elem: Elem, do: Any) -> Value:
+def _guarded(k: Kernel, bit: Value | None, elem: Elem, do: Any, other: Value | None = None) -> Value:
     if bit is None:
         return do()
     cell = k.local(elem.reg, "old")
-    k.b.store(const(elem.reg, 0), cell)
+    k.b.store(const(elem.reg, 0) if other is None else other, cell)
     with k.b.if_then(bit):
         k.b.store(do(), cell)
     return k.b.load(cell, typ=elem.reg)
@@ -324,6 +325,76 @@ def _rmw_loop(k: Kernel, pointer: Value, value: Value, elem: Elem, order: str) -
     return b.load(cell, typ=elem.reg)
 
 
+@handles("tt.atomic_load")
+def atomic_load(k: Kernel, op: Any) -> None:
+    elem, order = elem_of(op.results[0].type), _order(op)
+    order = {"release": "monotonic", "acq_rel": "acquire"}.get(order, order)
+    number = ir.IntType(elem.size * 8)
+
+    def one(address: Value) -> Value:
+        raw = k.b.load_atomic(pointer_of(k.b, address), order, elem.size, typ=number)
+        return raw if elem.reg == number else k.b.bitcast(raw, elem.reg)
+
+    _atomic(k, op, [op.operands[0]], k.optional(op, 1), elem, one, k.optional(op, 2))
+
+
+@handles("tt.atomic_store")
+def atomic_store(k: Kernel, op: Any) -> None:
+    elem, order = elem_of(op.operands[1].type), _order(op)
+    order = {"acquire": "monotonic", "acq_rel": "release"}.get(order, order)
+    number = ir.IntType(elem.size * 8)
+
+    def one(address: Value, value: Value) -> None:
+        raw = value if elem.reg == number else k.b.bitcast(value, number)
+        k.b.store_ordered(raw, pointer_of(k.b, address), order, elem.size)
+
+    _each(k, op, list(op.operands)[:2], k.optional(op, 2), one)
+
+
+def _each(k: Kernel, op: Any, operands: list[Any], mask: Any, one: Any) -> None:
+    """Something done for a scalar, or for each unmasked lane of tensors."""
+    k.blocking = True
+    values = [k.env[v] for v in operands]
+    if not isinstance(values[0], Node):
+        with _only_if(k, mask):
+            one(*values)
+        return
+    nodes = [materialise(k, n) if n.reads else n for n in values]
+
+    def body(loop: Loop, chunk: Chunk) -> None:
+        with _only_if(k, None if mask is None else loop.scalar(mask, chunk)):
+            one(*[loop.scalar(n, chunk) for n in nodes])
+
+    run(k, plan(nodes[0].shape, 1), body)
+    del op
+
+
+def _only_if(k: Kernel, bit: Value | None) -> Any:
+    from contextlib import nullcontext
+
+    return nullcontext() if bit is None else k.b.if_then(bit)
+
+
+@handles("tt.atomic_poll")
+def atomic_poll(k: Kernel, op: Any) -> None:
+    """Wait until the value is there (or for `timeout` nanoseconds); true if it came."""
+    from .extern import call
+
+    k.blocking = True
+    elem = elem_of(op.operands[1].type)
+    number = ir.IntType(elem.bits)
+    timeout = k.scalar(op.operands[2]) if len(op.operands) > 2 else i64(-1)
+    result = op.results[0]
+
+    def one(address: Value, expected: Value) -> Value:
+        raw = expected if elem.reg == number else k.b.bitcast(expected, number)
+        got = call(k, op, f"host_poll_i{elem.bits}", I32, [address, raw, timeout])
+        k.check_abort()
+        return k.b.trunc(got, I1)
+
+    _atomic(k, op, list(op.operands)[:2], None, elem_of(result.type), one)
+
+
 @handles("tt.reduce")
 def reduce_op(k: Kernel, op: Any) -> None:
     reduce.emit(k, op)
@@ -334,8 +405,9 @@ def dot_op(k: Kernel, op: Any) -> None:
     dot.emit(k, op)
 
 
-@handles("tt.reduce.return", "tt.scan.return")
-def region_end(k: Kernel, op: Any) -> None:
+@handles("tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return", "llvm.intr.assume", "ttg.barrier", "gpu.barrier")
+def nothing(k: Kernel, op: Any) -> None:
+    """The end of a region; a hint; a barrier among the threads of a program, which is one thread here."""
     del k, op
 
 

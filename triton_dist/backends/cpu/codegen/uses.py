@@ -25,7 +25,7 @@ def lazy(op: Any) -> bool:
     """Ops whose tensor results are functions of the index, evaluated by their consumers."""
     if op.name == "tt.load":
         return bool(op.results) and is_tensor(op.results[0])
-    return op.name in FREE or op.name in COST or op.name in ("tt.join", "tt.split", "tt.cat")
+    return op.name in FREE or op.name in COST or op.name in ("tt.join", "tt.split", "tt.gather")
 
 
 class Uses:
@@ -113,7 +113,7 @@ def walk(op: Any) -> Iterator[Any]:
 
 EFFECTS = frozenset({
     "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.call", "tt.assert", "tt.descriptor_store", "tt.atomic_poll", "tt.atomic_store",
-    "tt.descriptor_scatter", "tt.descriptor_reduce",
+    "tt.descriptor_scatter", "tt.descriptor_reduce", "tt.print",
 })  # fmt: skip
 
 

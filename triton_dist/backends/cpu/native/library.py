@@ -11,9 +11,9 @@ import functools
 import platform
 import re
 from dataclasses import dataclass
-from importlib import resources
+from importlib import import_module, resources
 from string import Template
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 from ..state import DeviceState, Fault
 from .abi import Launch
@@ -88,10 +88,23 @@ def _symbols() -> dict[str, Symbol]:
     return found
 
 
+def simulated() -> ModuleType | None:
+    """The host implementations of the chosen back end's symbols, when that back end runs simulated."""
+    from triton_dist import backends, platform
+
+    path = backends.get(platform.current().backend).host_library
+    return import_module(path) if path else None
+
+
 @functools.lru_cache(1)
-def symbols() -> dict[str, Symbol]:
-    """Host symbol -> how it is called."""
+def _own() -> dict[str, Symbol]:
     return _symbols()
+
+
+def symbols() -> dict[str, Symbol]:
+    """Symbol -> how it is called: the host's own, and those of the back end that is being simulated."""
+    vendor = simulated()
+    return _own() if vendor is None else _own() | vendor.symbols()
 
 
 # The IR
@@ -141,6 +154,9 @@ def runtime_ir() -> str:
     for t, size in (("i8", 1), ("i16", 2), ("float", 4), ("double", 8)):
         text = _fill("typed.ll", t=t, size=size, ext="")
         parts.append(text[text.index(narrow):])
+    vendor = simulated()
+    if vendor is not None:
+        parts.append(vendor.ir())
     return "\n".join(parts)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from .loader import Image, load
 
 
-_loaded: list[Runtime] = []
+_loaded: dict[str, Runtime] = {}
 _loading = threading.Lock()
 
 
@@ -63,8 +63,8 @@ def cpu_key() -> str:
 
 @functools.lru_cache(1)
 def generator_key() -> str:
-    """A hash of the code generator's own sources: an edit must not find old machine code."""
-    root = Path(__file__).resolve().parents[1]
+    """A hash of the code generator's sources (every back end's, for simulation): an edit must not find old machine code."""
+    root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for path in sorted([*root.rglob("*.py"), *root.rglob("*.ll")]):
         digest.update(path.name.encode())
@@ -80,9 +80,8 @@ def _build() -> bytes:
     return compile_object(runtime_ir(), host())
 
 
-@functools.lru_cache(1)
-def _path() -> Path:
-    key = hashlib.sha256(f"{cpu_key()}\n{generator_key()}".encode()).hexdigest()[:32]
+def _path(backend: str) -> Path:
+    key = hashlib.sha256(f"{cpu_key()}\n{generator_key()}\n{backend}".encode()).hexdigest()[:32]
     return cache_dir() / f"triton_dist_runtime_{key}.o"
 
 
@@ -96,17 +95,20 @@ def _write(path: Path, code: bytes) -> None:
 
 
 def runtime() -> Runtime:
-    """The runtime, loaded by the first call and for ever: kernels hold addresses in it."""
-    if not _loaded:
+    """The runtime with the symbols of the back end being simulated, loaded once and for ever: kernels hold addresses in it."""
+    from triton_dist import platform
+
+    backend = platform.current().backend
+    if backend not in _loaded:
         with _loading:  # PEs that are threads all come here at once
-            if not _loaded:
-                _loaded.append(_load())
-    return _loaded[0]
+            if backend not in _loaded:
+                _loaded[backend] = _load(backend)
+    return _loaded[backend]
 
 
-def _load() -> Runtime:
+def _load(backend: str) -> Runtime:
     """From the file, building it on the first use on this machine."""
-    path = _path()
+    path = _path(backend)
     try:
         code = path.read_bytes()
     except OSError:

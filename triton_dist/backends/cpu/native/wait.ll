@@ -34,3 +34,35 @@ end:
   call void @td_waited(ptr %launch, i32 %program, i32 %site, i64 %begin)
   ret i32 0
 }
+
+; Waits for %value up to %timeout nanoseconds (-1: the launch's own deadline); 1 if it came.
+define i32 @host_poll_${t}(ptr %launch, i32 %program, i32 %site, i64 %slot, ${t} %value, i64 %timeout) nounwind {
+entry:
+  %patience = alloca [2 x i64]
+  store [2 x i64] zeroinitializer, ptr %patience
+  %begin = call i64 @td_now()
+  %limited = icmp sge i64 %timeout, 0
+  %p = inttoptr i64 %slot to ptr
+  br label %poll
+poll:
+  %seen = load atomic ${t}, ptr %p acquire, align ${size}
+  %ok = icmp eq ${t} %seen, %value
+  br i1 %ok, label %came, label %wait
+wait:
+  br i1 %limited, label %clock, label %back
+clock:
+  %now = call i64 @td_now()
+  %spent = sub i64 %now, %begin
+  %over = icmp sgt i64 %spent, %timeout
+  br i1 %over, label %missed, label %back
+back:
+  %expected64 = ${ext_value}
+  %seen64 = ${ext_seen}
+  %leave = call i32 @td_backoff(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 %slot, i64 %expected64, i64 %seen64)
+  %go = icmp eq i32 %leave, 0
+  br i1 %go, label %poll, label %missed
+came:
+  ret i32 1
+missed:
+  ret i32 0
+}

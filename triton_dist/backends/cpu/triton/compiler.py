@@ -13,7 +13,7 @@ from typing import Any
 from triton import knobs as triton_knobs
 from triton.backends.compiler import BaseBackend, GPUTarget
 
-FP8 = ("fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16", "fp8e4b15")
+FP8 = ("fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ class CpuCompiler(BaseBackend):
         return {"min_dot_size": lambda lhs, rhs: (1, 1, 1), "convert_custom_types": None}
 
     def get_module_map(self) -> dict[str, ModuleType]:
-        from triton_dist.backends.cpu import libdevice
+        # Its functions call `__nv_*` symbols, which the host's template library defines.
+        from triton.language.extra.cuda import libdevice
 
         return {"triton.language.extra.libdevice": libdevice}
 
@@ -166,14 +167,13 @@ def make_distributed(module: Any, metadata: dict[str, Any]) -> str:
 
 def make_llir(text: str, metadata: dict[str, Any], options: CpuOptions) -> str:
     """The back end's conversion, then LLVM IR."""
-    from triton_dist import ir
-    from triton_dist.backends.cpu import CpuBackend
+    from triton_dist import backends, ir, platform
     from triton_dist.backends.cpu.codegen.kernel import compile_module
     from triton_dist.backends.cpu.native.target import host
 
     module = ir.parse(text)
     if "distributed." in text:
-        ir.run_passes(module, list(CpuBackend.conversion_passes))
+        ir.run_passes(module, backends.get(platform.current().backend).conversion_passes)
     code = compile_module(module, host(), options.enable_fp_fusion)
     metadata["arena_size"], metadata["blocking"], metadata["sites"] = code.arena_size, code.blocking, code.sites
     metadata["name"] = _public_name(text)
