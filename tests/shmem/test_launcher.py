@@ -128,9 +128,9 @@ def test_pes_that_do_not_react_are_ended(script) -> None:
     assert time.monotonic() - start < 15
 
 
-HANG = """
-import os, sys, time
-print(os.getpid(), flush=True)
+HANG = r"""
+import os, time
+os.write(1, f"{os.getpid()}\n".encode())  # in one go: the PEs share a pipe
 time.sleep(60)
 """
 
@@ -185,7 +185,7 @@ def test_what_a_pe_started_ends_with_it(script) -> None:
     text = (
         "import os, subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
-        "print(child.pid, flush=True)\n"
+        "os.write(1, f'{child.pid}\\n'.encode())\n"
         "time.sleep(60)\n"
     )
     job, pids = start(script(text), 2)
