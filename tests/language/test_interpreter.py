@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -275,3 +278,40 @@ def test_a_peers_heap_is_reached(interpret):
         interpret("dl.symm_at(data, 1)", data=i64(1, 2, 3))
     with pytest.raises(InterpreterError, match="all PEs must be inside it at once"):
         interpret("lib.barrier_all()", data=heaps[0])
+
+
+SCRIPT = """\
+import torch
+import triton.language as tl
+import triton_dist
+import triton_dist.language as dl
+
+
+@triton_dist.jit
+def add(sig, x):
+    dl.notify(dl.signal_slot(sig, 1), dl.rank(), x, "add")
+    dl.wait_slots(dl.signal_slot(sig, 1), 1, "sys", "acquire", x)
+
+
+sig = torch.zeros(16, dtype=torch.int64)
+add[(1,)](sig, 3)
+print(type(add).__name__, sig.nonzero().tolist(), sig.sum().item())
+"""
+
+
+def test_the_environment_variable_is_enough(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "TRITON_DIST_BACKEND": "cpu"}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "InterpretedFunction [[8]] 3\n", done.stderr
+
+
+def test_a_builtin_of_ones_own_outside_a_kernel():
+    import triton_dist.language as dl
+
+    @dl.builtin
+    def mine(_semantic=None): ...
+
+    with pytest.raises(errors.OutsideKernel, match=r"test_interpreter\.mine can only be called in a kernel"):
+        mine()

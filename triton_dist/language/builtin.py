@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import triton.language as tl
+from triton._C.libtriton import ir
 
 from triton_dist.errors import OutsideKernel
 from triton_dist.language.builder import DistributedOpBuilder
@@ -38,13 +39,14 @@ def builtin(fn: F) -> F:
     return wrapper  # type: ignore[return-value]
 
 
-def interpreting() -> bool:
-    """Whether a kernel is being interpreted now: then `triton.language` holds the interpreter's functions."""
-    return not (tl.core.is_builtin(tl.program_id) and tl.core.is_builtin(tl.core.program_id))
+def is_interpreted(semantic: Any) -> bool:
+    """Whether the kernel that passes this `_semantic` is interpreted, not compiled."""
+    return not isinstance(semantic.builder, ir.builder)
 
 
 def _interpreter_semantic(fn: Callable[..., Any]) -> TritonSemantic[Any]:
-    if not interpreting():
+    # Inside an interpreted kernel, `triton.language` holds the interpreter's functions, which are no builtins.
+    if tl.core.is_builtin(tl.program_id) and tl.core.is_builtin(tl.core.program_id):
         raise OutsideKernel(op=qualified_name(fn))
     from triton.runtime.interpreter import interpreter_semantic
 
@@ -53,15 +55,14 @@ def _interpreter_semantic(fn: Callable[..., Any]) -> TritonSemantic[Any]:
 
 def qualified_name(fn: Callable[..., Any]) -> str:
     """The name a kernel calls it by: dl.wait, libshmem_device.putmem."""
-    module = fn.__module__
-    prefix = module.rsplit(".", 1)[-1] if ".extra" in module else "dl"
-    return f"{prefix}.{fn.__name__}"
+    module = fn.__module__.rsplit(".", 1)[-1]
+    ours = fn.__module__.startswith("triton_dist.language.") and ".extra." not in fn.__module__
+    return f"{'dl' if ours else module}.{fn.__name__}"
 
 
 def op_builder(semantic: TritonSemantic[Any]) -> DistributedOpBuilder:
-    """The builder of distributed ops over a stock one: of carriers, or of results where the kernel is
-    interpreted."""
-    if interpreting():
+    """The builder of distributed ops: of carriers, or of results where the kernel is interpreted."""
+    if is_interpreted(semantic):
         from triton_dist.language.interpreter import InterpretedOpBuilder
 
         return InterpretedOpBuilder(semantic.builder)

@@ -17,7 +17,7 @@ from triton.runtime.jit import JITFunction
 from triton_dist import backends
 from triton_dist.language import checks
 from triton_dist.language.builder import SCOPES, SEMANTICS
-from triton_dist.language.builtin import builtin, interpreting
+from triton_dist.language.builtin import builtin, is_interpreted
 from triton_dist.language.distributed_ops import wait
 
 
@@ -51,7 +51,7 @@ def signal_stride(ptr: Any, _semantic: Any = None) -> Any:
     pointer = checks.scalar_pointer(op, "ptr", ptr)
     checks.signal_type(op, "ptr", pointer, backends.active().limits.wait_dtypes)
     elements = _elements(pointer)
-    return elements if interpreting() else tl.constexpr(elements)
+    return elements if is_interpreted(_semantic) else tl.constexpr(elements)
 
 
 @builtin
@@ -103,7 +103,7 @@ def wait_slots(
     if limits.wait_stride_bytes == limits.slot_bytes:
         return wait(pointer, number, scope, semantic, value, _semantic=_semantic)
     stride, each = _elements(pointer), cast(Any, _wait_each)
-    if interpreting():
+    if is_interpreted(_semantic):
         # Not int(number): Triton 3.6's conversion fails with numpy from 2.4 on.
         return each(pointer, number.handle.data.item(), scope, semantic, value, stride)
     options = [tl.constexpr(checks.unwrap(x)) for x in (scope, semantic)]
