@@ -14,7 +14,7 @@ from triton_dist import errors
 CLASSES = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, errors.TritonDistError)]
 
 
-class Any(str):
+class Filler(str):
     """A value that any format accepts."""
 
     def __format__(self, spec: str) -> str:
@@ -23,7 +23,7 @@ class Any(str):
 
 def make(cls: type[errors.TritonDistError]) -> errors.TritonDistError:
     names = {name for _, name, _, _ in Formatter().parse(cls.template) if name}
-    return cls(**{name: Any(f"<{name}>") for name in names})
+    return cls(**{name: Filler(f"<{name}>") for name in names})
 
 
 @pytest.mark.parametrize("cls", CLASSES)
