@@ -273,3 +273,13 @@ def test_a_tensor_outlives_its_world(n: int) -> None:
 def test_no_deadline(n: int) -> None:
     with knobs.scope(wait_timeout=0):
         run_pes(lambda: [shmem.barrier_all() for _ in range(3)], n)
+
+
+def test_a_simulated_back_end_has_its_own_distance_of_signals(n: int) -> None:
+    def stride() -> tuple[int, str]:
+        return shmem.create_signals(3, torch.int32).stride(0), shmem.info().mode
+
+    with knobs.scope(backend="cuda", simulate=True):
+        assert run_pes(stride, n) == [(1, "simulated")] * n
+    with knobs.scope(backend="ascend", simulate=True):
+        assert run_pes(stride, n) == [(16, "simulated")] * n

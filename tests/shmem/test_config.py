@@ -48,6 +48,11 @@ def test_settings_come_from_the_knobs_until_given() -> None:
         assert resolve({}, wait_timeout=2.0).deadline_seconds() == 2.0
 
 
+def test_several_nodes_are_the_back_ends_business() -> None:
+    config = resolve({**LAUNCHED, "LOCAL_WORLD_SIZE": "2", "LOCAL_RANK": "0"})
+    assert (config.pe, config.n_pes, config.pes_on_node) == (2, 4, 2)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -58,7 +63,6 @@ def test_settings_come_from_the_knobs_until_given() -> None:
         ({"MASTER_ADDR": None}, "MASTER_ADDR is not"),
         ({"MASTER_PORT": None}, "MASTER_PORT is not"),
         ({"MASTER_PORT": "99999"}, "MASTER_PORT=99999 is no port"),
-        ({"LOCAL_WORLD_SIZE": "2"}, "all must be on one node"),
         ({"LOCAL_RANK": "0"}, "LOCAL_RANK=0 and RANK=2 contradict"),
     ],
 )
@@ -74,7 +78,7 @@ def test_a_broken_environment(change: dict[str, str | None], message: str) -> No
         ({"pe": 1}, r"pe = 1 was asked for, but the launcher set RANK=2"),
         ({"n_pes": 3}, r"n_pes = 3 was asked for, but the launcher set WORLD_SIZE=4"),
         ({"heap_size": 10}, r"heap_size = 10: .*greater than or equal to 4096"),
-        ({"heap": 10}, r"no setting 'heap'; settings: pe, n_pes, heap_size"),
+        ({"heap": 10}, r"no setting 'heap'; settings: pe, n_pes, pes_on_node, heap_size"),
         ({"fd_passing": "magic"}, r"fd_passing = 'magic'"),
     ],
 )

@@ -83,10 +83,8 @@ def init(config: ShmemConfig | None = None, **settings: Any) -> None:
     if current is not None:
         current.enter_again(settings)
         return
-    from triton_dist import backends
-
     resolved = resolve(**settings)
-    made = backends.active().adapter()
+    made = _session.make_adapter()
     made.init(resolved)
     _session.bind_process(_session.Session(made, resolved))
 
@@ -126,7 +124,7 @@ def create_tensor(shape: Sequence[int] | int, dtype: torch.dtype) -> torch.Tenso
 
     It is an ordinary torch tensor. Keep it until `free_tensor`: dropping it does not free it, as freeing is collective.
     """
-    return _session.require("create_tensor()").adapter.create_tensor(shape, dtype)  # type: ignore[arg-type]
+    return _session.require("create_tensor()").adapter.create_tensor(shape, dtype)
 
 
 def free_tensor(tensor: torch.Tensor) -> None:

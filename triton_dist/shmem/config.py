@@ -42,6 +42,8 @@ class ShmemConfig(BaseModel):
 
     pe: int = Field(default=0, ge=0)
     n_pes: int = Field(default=1, ge=1, le=4096)
+    pes_on_node: int | None = Field(default=None, ge=1)
+    """How many of them run on this PE's node; None: all."""
     heap_size: int = Field(default_factory=lambda: knobs.heap_size, ge=4096)
     """Bytes that tensors can take on each PE; equal on all. Virtual memory until it is touched."""
     init_timeout: float = Field(default=120.0, gt=0)
@@ -106,21 +108,13 @@ def _world_of(env: Mapping[str, str]) -> dict[str, Any]:
     pe, n_pes = _number(env, "RANK"), _number(env, "WORLD_SIZE")
     if not 0 <= pe < n_pes:
         raise ShmemConfigError(detail=f"RANK={pe} and WORLD_SIZE={n_pes} contradict each other. {LAUNCHERS}")
-    _check_one_node(env, pe, n_pes)
-    return {"pe": pe, "n_pes": n_pes, "rendezvous": _rendezvous_of(env, n_pes)}
-
-
-def _check_one_node(env: Mapping[str, str], pe: int, n_pes: int) -> None:
-    local_size = _number(env, "LOCAL_WORLD_SIZE", n_pes)
-    if local_size != n_pes:
-        raise ShmemConfigError(
-            detail=f"LOCAL_WORLD_SIZE={local_size}, but WORLD_SIZE={n_pes}: the host engine's PEs share memory, "
-            "so all must be on one node. Use --nnodes=1."
-        )
-    if _number(env, "LOCAL_RANK", pe) != pe:
+    world = {"pe": pe, "n_pes": n_pes, "rendezvous": _rendezvous_of(env, n_pes)}
+    local = _number(env, "LOCAL_WORLD_SIZE", n_pes)
+    if local == n_pes and _number(env, "LOCAL_RANK", pe) != pe:
         raise ShmemConfigError(
             detail=f"LOCAL_RANK={env['LOCAL_RANK']} and RANK={pe} contradict each other on one node. {LAUNCHERS}"
         )
+    return {**world, "pes_on_node": local}
 
 
 def _rendezvous_of(env: Mapping[str, str], n_pes: int) -> Rendezvous | None:

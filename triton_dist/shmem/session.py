@@ -30,6 +30,17 @@ class Session:
         self.depth += 1
 
 
+def make_adapter() -> RuntimeAdapter:
+    """A new adapter of the active back end: its own on its hardware, the host engine's where it is simulated."""
+    from triton_dist import backends, platform
+
+    if platform.current().mode == "hardware":
+        return backends.active().adapter()
+    from triton_dist.backends.cpu.adapter import CpuAdapter
+
+    return CpuAdapter()
+
+
 _thread = threading.local()
 _process: Session | None = None
 

@@ -13,33 +13,28 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from ctypes import c_int64, c_uint64
-from dataclasses import dataclass
+from ctypes import c_int64
 from typing import TYPE_CHECKING, Any
 
 from triton_dist import backends
 from triton_dist.backends.base import RuntimeAdapter
 from triton_dist.backends.cpu import atomics, state
-from triton_dist.errors import CollectiveMismatch as Mismatch
 from triton_dist.errors import (
-    FreedTensor,
+    CollectiveMismatch,
     HeapExhausted,
     NotInitialized,
-    NotSymmetric,
     OutOfStep,
     PartOfTensor,
     ShmemError,
-    TritonDistError,
     WaitTimeout,
 )
-from triton_dist.shmem.allocator import Allocator
 from triton_dist.shmem.callsite import call_site
 from triton_dist.shmem.host import checks
 from triton_dist.shmem.host.checks import Call
-from triton_dist.shmem.host.control import CONTROL_BYTES, SLOT_BYTES, Blocked, Control, Phase, sync_bytes
+from triton_dist.shmem.host.control import CONTROL_BYTES, SLOT_BYTES, Blocked, Phase
 from triton_dist.shmem.host.liveness import ExitBoard, Watchdog, describe_exit
-from triton_dist.shmem.host.tensors import Allocation, Tensors
-from triton_dist.shmem.host.waiting import Wait, Waiter
+from triton_dist.shmem.host.pe import Pe
+from triton_dist.shmem.host.waiting import Wait
 from triton_dist.shmem.host.world import World, join
 
 if TYPE_CHECKING:
@@ -48,29 +43,12 @@ if TYPE_CHECKING:
     from triton_dist.shmem.config import ShmemConfig
 
 
-@dataclass
-class _Pe:
-    """All that belongs to a PE between init and finalize."""
-
-    config: ShmemConfig
-    world: World
-    control: Control
-    device: state.DeviceState
-    waiter: Waiter
-    allocator: Allocator
-    tensors: Tensors
-    keep: tuple[Any, ...]
-    """What `device` points to."""
-    watchdog: Watchdog | None = None
-    pid: int = 0
-
-
 class CpuAdapter(RuntimeAdapter):
     """One PE of the host engine. Collective calls may come from any thread of the PE, one at a time."""
 
     def __init__(self, world: World | None = None) -> None:
         self._world = world
-        self._pe: _Pe | None = None
+        self._pe: Pe | None = None
         self._lock = threading.RLock()
         self._deaths: dict[int, str] = {}
         self._abort = c_int64(state.RUNNING)
@@ -82,7 +60,7 @@ class CpuAdapter(RuntimeAdapter):
         threads = self._world is not None
         world = self._world or join(config)
         self._deaths, self._abort = {}, c_int64(state.RUNNING)
-        self._pe = self._assemble(config, world)
+        self._pe = Pe.assemble(config, world, self._abort, self._deaths)
         try:
             if world.pids:
                 self._watch(self._pe)
@@ -98,38 +76,7 @@ class CpuAdapter(RuntimeAdapter):
             state.bind_process(self._pe.device)
             atexit.register(self._at_exit)
 
-    def _assemble(self, config: ShmemConfig, world: World) -> _Pe:
-        control = Control(config.pe, world.segments)
-        control.start()
-        own = world.segments[config.pe]
-        bases = (c_uint64 * config.n_pes)(*(segment.address for segment in world.segments))
-        fault = state.Fault()
-        device = state.DeviceState(
-            version=state.STATE_VERSION,
-            my_pe=config.pe,
-            n_pes=config.n_pes,
-            heap_base=own.address,
-            heap_size=own.size,
-            peer_base=ctypes.addressof(bases),
-            abort=ctypes.addressof(self._abort),
-            timeout_ns=int(config.deadline_seconds() * 1e9),
-            fault=ctypes.addressof(fault),
-            sync_offset=CONTROL_BYTES,
-            dead_pe=-1,
-        )
-        return _Pe(
-            config=config,
-            world=world,
-            control=control,
-            device=device,
-            waiter=Waiter(device, lambda: self._abort.value, control, self._deaths),
-            allocator=Allocator(CONTROL_BYTES + sync_bytes(config.n_pes), own.size),
-            tensors=Tensors(),
-            keep=(bases, fault, self._abort),
-            pid=os.getpid(),
-        )
-
-    def _watch(self, pe: _Pe) -> None:
+    def _watch(self, pe: Pe) -> None:
         board = ExitBoard.from_environment(pe.config.n_pes)
         pe.watchdog = Watchdog(pe.world.pids, self._on_exit, board)
 
@@ -170,7 +117,7 @@ class CpuAdapter(RuntimeAdapter):
                     self._agree("finalize()")
             except OutOfStep:
                 # A peer that finalized alone, after an error, did so while we waited: nothing is wrong here.
-                if not any(pe.control.phase(peer) == Phase.FINALIZED for peer in range(pe.config.n_pes)):
+                if not pe.any_in(Phase.FINALIZED):
                     raise
             finally:
                 self._drop(pe, Phase.FINALIZED, threads=self._world is not None)
@@ -182,13 +129,10 @@ class CpuAdapter(RuntimeAdapter):
             pe.control.set_phase(Phase.EXITED, why)
             self._drop(pe, Phase.EXITED, threads=self._world is not None)
 
-    def _can_meet(self, pe: _Pe) -> bool:
-        gone = (Phase.BROKEN, Phase.FINALIZED, Phase.EXITED)
-        return self._abort.value == state.RUNNING and not any(
-            pe.control.phase(peer) in gone for peer in range(pe.config.n_pes)
-        )
+    def _can_meet(self, pe: Pe) -> bool:
+        return self._abort.value == state.RUNNING and not pe.any_in(Phase.BROKEN, Phase.FINALIZED, Phase.EXITED)
 
-    def _drop(self, pe: _Pe, phase: Phase, threads: bool) -> None:
+    def _drop(self, pe: Pe, phase: Phase, threads: bool) -> None:
         # The note of a PE that gave up or failed stays: its peers report it.
         if pe.control.phase(pe.config.pe) not in (Phase.BROKEN, Phase.EXITED):
             pe.control.set_phase(phase)
@@ -212,7 +156,7 @@ class CpuAdapter(RuntimeAdapter):
         note = f"{type(error).__name__}: {error}" if error is not None else "without shmem.finalize()"
         pe.control.set_phase(Phase.EXITED, note)
 
-    def _running(self, call: str) -> _Pe:
+    def _running(self, call: str) -> Pe:
         if self._pe is None:
             raise NotInitialized(call=call)
         return self._pe
@@ -236,7 +180,7 @@ class CpuAdapter(RuntimeAdapter):
         """Make `call` together with all PEs, or raise on all."""
         pe = self._running(call)
         site = call_site()
-        self._check_in_step(pe, call, site)
+        pe.check_in_step(call, site)
         seq = pe.control.publish(call, site)
         wait = Wait(
             call,
@@ -248,14 +192,8 @@ class CpuAdapter(RuntimeAdapter):
         for peer in range(pe.config.n_pes):
             pe.waiter.until(pe.control.seq_address(peer), lambda seen: seen >= seq, wait)
         if not pe.control.agreed(seq):
-            raise Mismatch(pe=pe.config.pe, calls=pe.control.calls(seq))
-        self._check_in_step(pe, call, site)
-
-    def _check_in_step(self, pe: _Pe, call: str, site: str) -> None:
-        for peer in range(pe.config.n_pes):
-            if pe.control.phase(peer) == Phase.BROKEN:
-                detail = f"the PEs are out of step: {pe.control.state_of(peer)}. Only shmem.finalize is left to do."
-                raise OutOfStep(pe=pe.config.pe, where=site, call=call, detail=detail)
+            raise CollectiveMismatch(pe=pe.config.pe, calls=pe.control.calls(seq))
+        pe.check_in_step(call, site)
 
     def barrier_all(self) -> None:
         """The centralised pull barrier: write the own slot, then read each peer's until it has come this far.
@@ -296,7 +234,7 @@ class CpuAdapter(RuntimeAdapter):
         with self._lock, self._refusing():
             call = self._call(text)
             (count,) = checks.shape_of(n, call) if isinstance(n, int) else checks.shape_of((n,), call)
-            bits, _ = checks.check_signal_dtype(checks.dtype_of(dtype, call), call)
+            bits = checks.check_signal_dtype(checks.dtype_of(dtype, call), call).bits
             distance = backends.active().limits.slot_bytes or bits // 8
             return self._create(call, (count,), dtype, (distance * 8 // bits,))
 
@@ -315,7 +253,7 @@ class CpuAdapter(RuntimeAdapter):
                 free=pe.allocator.free_bytes,
                 largest=pe.allocator.largest_free,
             )
-        tensor = pe.world.segments[pe.config.pe].tensor(offset, shape, dtype, strides)
+        tensor = pe.own.tensor(offset, shape, dtype, strides)
         pe.tensors.add(offset, nbytes, tensor, f"{call.call} at {call.where}")
         return tensor
 
@@ -324,14 +262,14 @@ class CpuAdapter(RuntimeAdapter):
         with self._lock, self._refusing():
             call = self._call(f"free_tensor({_shown_tensor(tensor)})")
             pe = self._running(call.call)
-            allocation = self._locate(tensor, "the tensor", call)
+            allocation = pe.locate(tensor, "the tensor", call)
             if tensor.numel() != allocation.tensor.numel() or tensor.storage_offset() != 0:
                 got = f"{checks.brief(tensor)} from element {tensor.storage_offset()}"
                 raise PartOfTensor(**call.fields(), argument="the tensor", got=got, whole=allocation.created)
             # The serial number tells the PEs' tensors apart where shape and dtype do not.
             self._agree(f"free_tensor(tensor {allocation.serial}: {checks.brief(allocation.tensor)})")
             # Zeroed now: all PEs zero theirs before any of them can come to the next creation's agreement.
-            pe.world.segments[pe.config.pe].clear(allocation.offset, max(allocation.nbytes, 1))
+            pe.own.clear(allocation.offset, max(allocation.nbytes, 1))
             pe.allocator.free(allocation.offset)
             pe.tensors.remove(allocation, f"{call.call} at {call.where}")
 
@@ -343,30 +281,28 @@ class CpuAdapter(RuntimeAdapter):
     def peer_tensor(self, tensor: torch.Tensor, pe: int) -> torch.Tensor:
         """The same tensor, or part of one, in the heap of `pe`: reads and writes go there."""
         call = self._call("peer_tensor")
-        return self._peer(tensor, "the tensor", pe, call)
+        return self._running(call.call).view(tensor, "the tensor", pe, call)
 
     def put(self, dest: torch.Tensor, source: torch.Tensor, pe: int) -> None:
         """Copy `source` to `dest` of `pe`. Done on return; a signal sent then is seen after the data."""
         call = self._call("put")
-        remote = self._peer(dest, "dest", pe, call)
-        self._require_tensor(source, "source", call)
-        checks.check_equal(dest, source, call)
+        remote = self._running(call.call).view(dest, "dest", pe, call)
+        checks.check_equal(dest, source, "source", call)
         _copy(remote, source)
 
     def get(self, dest: torch.Tensor, source: torch.Tensor, pe: int) -> None:
         """Copy `source` of `pe` to `dest`, which may be any tensor."""
         call = self._call("get")
-        remote = self._peer(source, "source", pe, call)
-        self._require_tensor(dest, "dest", call)
-        checks.check_equal(dest, source, call)
+        remote = self._running(call.call).view(source, "source", pe, call)
+        checks.check_equal(dest, source, "dest", call)
         _copy(dest, remote)
 
     def signal(self, signal: torch.Tensor, value: int, op: str, pe: int) -> None:
         """Set `signal` of `pe` to `value`, or add to it; whoever sees it also sees what this PE wrote before."""
         call = self._call("signal")
         checks.check_choice("op", op, checks.SIGNAL_OPS, call)
-        address, bits, signed = self._word_of(signal, pe, call)
-        word, number = atomics.word(bits), checks.check_value(value, bits, signed, call)
+        address, kind = self._running(call.call).signal_at(signal, pe, call)
+        word, number = atomics.word(kind.bits), kind.check(value, call)
         if op == "set":
             word.store(address, number)
         else:
@@ -377,53 +313,26 @@ class CpuAdapter(RuntimeAdapter):
         call = self._call("wait_signal")
         pe = self._running(call.call)
         compare = checks.COMPARISONS[checks.check_choice("cmp", cmp, tuple(checks.COMPARISONS), call)]
-        address, bits, signed = self._word_of(signal, pe.config.pe, call)
-        checks.check_value(value, bits, signed, call)
-
-        def read(seen: int) -> int:
-            return seen if signed else checks.to_unsigned(seen, bits)
-
-        def timed_out(seconds: float, seen: int) -> TritonDistError:
-            return WaitTimeout(
-                pe=pe.config.pe,
-                program="none (the host)",
-                where=call.where,
-                seconds=seconds,
-                slot=self.describe_address(address),
-                expected=f"{cmp} {value}",
-                seen=read(seen),
-            )
-
-        seen = read(atomics.word(bits).load(address))
+        address, kind = pe.signal_at(signal, pe.number, call)
+        kind.check(value, call)
+        seen = kind.read(atomics.word(kind.bits).load(address))
         if compare(seen, value):
             return seen
+
+        def timed_out(seconds: float, seen: int) -> WaitTimeout:
+            place = {"where": call.where, "slot": pe.describe_address(address)}
+            wanted = {"expected": f"{cmp} {value}", "seen": kind.read(seen)}
+            return WaitTimeout(pe=pe.number, program="none (the host)", seconds=seconds, **place, **wanted)
+
         wait = Wait(
-            f"wait_signal({cmp} {value}) on {self.describe_address(address)}",
+            f"wait_signal({cmp} {value}) on {pe.describe_address(address)}",
             Blocked.SIGNAL,
             address - pe.device.heap_base,
             missing=list,
             seconds=pe.config.deadline_seconds() if timeout is None else timeout,
             timed_out=timed_out,
         )
-        return read(pe.waiter.until(address, lambda seen: compare(read(seen), value), wait, bits))
-
-    def _word_of(self, signal: torch.Tensor, pe: int, call: Call) -> tuple[int, int, bool]:
-        """Address of a signal in the heap of `pe`, its bits, and whether it is signed."""
-        current = self._running(call.call)
-        self._locate(signal, "the signal", call)
-        bits, signed = checks.check_signal(signal, call)
-        peer = checks.check_pe(pe, current.config.n_pes, call)
-        offset = signal.data_ptr() - current.device.heap_base
-        return current.world.segments[peer].address + offset, bits, signed
-
-    def _peer(self, tensor: torch.Tensor, argument: str, pe: int, call: Call) -> torch.Tensor:
-        current = self._running(call.call)
-        self._locate(tensor, argument, call)
-        peer = checks.check_pe(pe, current.config.n_pes, call)
-        if peer == current.config.pe:
-            return tensor
-        offset = _address(tensor) - current.device.heap_base
-        return current.world.segments[peer].tensor(offset, tensor.shape, tensor.dtype, tensor.stride())
+        return kind.read(pe.waiter.until(address, lambda seen: compare(kind.read(seen), value), wait, kind.bits))
 
     # What is where
 
@@ -434,36 +343,18 @@ class CpuAdapter(RuntimeAdapter):
 
     def offset_of(self, tensor: torch.Tensor) -> int:
         """Where in the heap a symmetric tensor starts, in bytes; alike on every PE."""
-        pe = self._running("offset_of()")
-        self._locate(tensor, "the tensor", self._call("offset_of"))
-        return _address(tensor) - pe.device.heap_base
+        call = self._call("offset_of")
+        return self._running(call.call).offset(tensor, "the tensor", call)
 
     def describe_address(self, address: int) -> str:
         """Name what lies at an address: for reports of waits and faults."""
-        pe = self._running("describe_address()")
-        for number, segment in enumerate(pe.world.segments):
-            if segment.contains(address):
-                offset = address - segment.address
-                return f"{self._describe_offset(pe, offset)} (PE {number}, heap offset {offset:#x})"
-        return f"address {address:#x}, outside every PE's symmetric heap"
-
-    @staticmethod
-    def _describe_offset(pe: _Pe, offset: int) -> str:
-        if offset < CONTROL_BYTES:
-            return "the control block"
-        if offset < CONTROL_BYTES + sync_bytes(pe.config.n_pes):
-            return f"barrier slot {(offset - CONTROL_BYTES) // SLOT_BYTES}"
-        if (live := pe.tensors.live_at(offset)) is not None:
-            return live.describe(offset - live.offset)
-        if (freed := pe.tensors.freed_at(offset)) is not None:
-            return f"{freed.describe(offset - freed.offset)}, freed by {freed.freed}"
-        return "free space"
+        return self._running("describe_address()").describe_address(address)
 
     def info(self) -> dict[str, Any]:
         """Facts for `shmem.info`."""
         pe = self._running("info()")
         return {
-            "pe": pe.config.pe,
+            "pe": pe.number,
             "n_pes": pe.config.n_pes,
             "pes_are": "threads" if self._world is not None else "processes",
             "heap_bytes": pe.allocator.capacity,
@@ -473,34 +364,6 @@ class CpuAdapter(RuntimeAdapter):
 
     def _call(self, name: str) -> Call:
         return Call(self._running(name).config.pe, call_site(), name)
-
-    def _require_tensor(self, value: Any, argument: str, call: Call) -> None:
-        import torch
-
-        if not isinstance(value, torch.Tensor):
-            raise NotSymmetric(**call.fields(), argument=argument, got=f"a {type(value).__name__}, not a tensor")
-
-    def _locate(self, tensor: torch.Tensor, argument: str, call: Call) -> Allocation:
-        """The live allocation that `tensor` is a view of, or an error that says what it is instead."""
-        self._require_tensor(tensor, argument, call)
-        pe = self._running(call.call)
-        allocation = pe.tensors.of_storage(tensor)
-        if allocation is None:
-            raise NotSymmetric(**call.fields(), argument=argument, got=self._foreign(pe, tensor))
-        if allocation.freed is not None:
-            freed = f"{allocation.created}, freed by {allocation.freed}"
-            raise FreedTensor(**call.fields(), argument=argument, freed=freed)
-        return allocation
-
-    def _foreign(self, pe: _Pe, tensor: torch.Tensor) -> str:
-        if tensor.device.type != "cpu":
-            return f"a tensor on {tensor.device}"
-        for number, segment in enumerate(pe.world.segments):
-            if segment.contains(_address(tensor)):
-                if number != pe.config.pe:
-                    return f"a tensor of PE {number}, from peer_tensor; pass this PE's own and the number of the PE"
-                return "it lies in the heap, but it is stale or was made from a bare address"
-        return f"an ordinary tensor, {checks.brief(tensor)}"
 
 
 class _Refusal:
@@ -516,11 +379,6 @@ class _Refusal:
         pe = self._adapter._pe
         if isinstance(error, ShmemError) and pe is not None and pe.control.own.seq == self._seq:
             pe.control.refuse(str(error))
-
-
-def _address(tensor: torch.Tensor) -> int:
-    # Not data_ptr(), which is 0 for a tensor without elements.
-    return tensor.untyped_storage().data_ptr() + int(tensor.storage_offset()) * tensor.element_size()
 
 
 def _copy(dest: torch.Tensor, source: torch.Tensor) -> None:

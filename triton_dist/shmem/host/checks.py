@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from triton_dist.errors import BadAllocation, BadSignal, PeOutOfRange, UnequalTensors
+from triton_dist.errors import BadAllocation, BadSignal, NotSymmetric, PeOutOfRange, UnequalTensors
 
 if TYPE_CHECKING:
     import torch
@@ -31,16 +31,48 @@ class Call:
         return {"pe": self.pe, "where": self.where, "call": self.call}
 
 
-def signal_dtypes() -> dict[torch.dtype, tuple[int, bool]]:
-    """What a signal can be: dtype -> bits, and whether it is signed."""
+@dataclass(frozen=True)
+class SignalKind:
+    """The word that a signal is. Memory is read and written as signed numbers."""
+
+    bits: int
+    signed: bool
+
+    def read(self, raw: int) -> int:
+        """The value of a word that was read."""
+        return raw if self.signed else raw & (1 << self.bits) - 1
+
+    def check(self, value: Any, call: Call) -> int:
+        """`value` as the word to write; raises if it does not fit."""
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise BadSignal(**call.fields(), detail=f"the value {value!r} is no whole number") from None
+        low = -(1 << self.bits - 1) if self.signed else 0
+        high = low + (1 << self.bits) - 1
+        if not low <= number <= high:
+            detail = f"the value {number} does not fit {self.bits} bits ({low} to {high})"
+            raise BadSignal(**call.fields(), detail=detail)
+        return number - (1 << self.bits) if number >= 1 << self.bits - 1 else number
+
+
+def signal_kinds() -> dict[torch.dtype, SignalKind]:
+    """What a signal can be."""
     import torch
 
     return {
-        torch.int32: (32, True),
-        torch.int64: (64, True),
-        torch.uint32: (32, False),
-        torch.uint64: (64, False),
+        torch.int32: SignalKind(32, True),
+        torch.int64: SignalKind(64, True),
+        torch.uint32: SignalKind(32, False),
+        torch.uint64: SignalKind(64, False),
     }
+
+
+def require_tensor(value: Any, argument: str, call: Call) -> None:
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        raise NotSymmetric(**call.fields(), argument=argument, got=f"a {type(value).__name__}, not a tensor")
 
 
 def shape_of(shape: Sequence[int] | int, call: Call) -> tuple[int, ...]:
@@ -74,47 +106,33 @@ def check_pe(pe: Any, n_pes: int, call: Call) -> int:
     return number
 
 
-def check_equal(dest: torch.Tensor, source: torch.Tensor, call: Call) -> None:
+def check_equal(dest: torch.Tensor, source: torch.Tensor, other: str, call: Call) -> None:
+    """Raise unless both are tensors of one shape and dtype; `other` names the one that need not be symmetric."""
+    require_tensor(source if other == "source" else dest, other, call)
     if dest.shape != source.shape or dest.dtype != source.dtype:
         raise UnequalTensors(**call.fields(), dest=brief(dest), source=brief(source))
 
 
 def brief(tensor: torch.Tensor) -> str:
-    return f"{tuple(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
+    return f"{tuple(tensor.shape)} {_name(tensor.dtype)}"
 
 
-def check_signal_dtype(dtype: torch.dtype, call: Call) -> tuple[int, bool]:
-    """Bits of a signal's word, and whether it is signed."""
-    kinds = signal_dtypes()
+def check_signal_dtype(dtype: torch.dtype, call: Call) -> SignalKind:
+    """The kind of signal that a dtype makes."""
+    kinds = signal_kinds()
     if dtype not in kinds:
-        valid = ", ".join(str(d).removeprefix("torch.") for d in kinds)
-        raise BadSignal(
-            **call.fields(), detail=f"a signal cannot be {str(dtype).removeprefix('torch.')}; valid: {valid}"
-        )
+        valid = ", ".join(_name(each) for each in kinds)
+        raise BadSignal(**call.fields(), detail=f"a signal cannot be {_name(dtype)}; valid: {valid}")
     return kinds[dtype]
 
 
-def check_signal(signal: torch.Tensor, call: Call) -> tuple[int, bool]:
+def check_signal(signal: torch.Tensor, call: Call) -> SignalKind:
     """The same for a tensor, which must be one element: `signals[3]`."""
     kind = check_signal_dtype(signal.dtype, call)
     if signal.numel() != 1:
-        raise BadSignal(
-            **call.fields(),
-            detail=f"a signal is one element, but this tensor is {brief(signal)}; pick one, as in signals[0]",
-        )
+        detail = f"a signal is one element, but this tensor is {brief(signal)}; pick one, as in signals[0]"
+        raise BadSignal(**call.fields(), detail=detail)
     return kind
-
-
-def check_value(value: Any, bits: int, signed: bool, call: Call) -> int:
-    """A value that fits a signal, as the signed number with the same bits."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise BadSignal(**call.fields(), detail=f"the value {value!r} is no whole number") from None
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-    if not low <= number <= high:
-        raise BadSignal(**call.fields(), detail=f"the value {number} does not fit {bits} bits ({low} to {high})")
-    return to_signed(number, bits)
 
 
 def check_choice(name: str, got: Any, valid: Sequence[str], call: Call) -> str:
@@ -123,9 +141,5 @@ def check_choice(name: str, got: Any, valid: Sequence[str], call: Call) -> str:
     return got
 
 
-def to_signed(value: int, bits: int) -> int:
-    return value - (1 << bits) if value >= 1 << bits - 1 else value
-
-
-def to_unsigned(value: int, bits: int) -> int:
-    return value & (1 << bits) - 1
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -71,6 +71,11 @@ _generation = 0
 def join(config: ShmemConfig) -> World:
     """Meet the other processes at the rendezvous and map their heaps."""
     global _generation
+    if config.pes_on_node not in (None, config.n_pes):
+        raise ShmemConfigError(
+            detail=f"{config.pes_on_node} of {config.n_pes} PEs are on this node, but the host engine's PEs share "
+            "memory, so all must be on one node. Use --nnodes=1."
+        )
     _generation += 1
     own = Segment.create(segment_bytes(config.heap_size, config.n_pes))
     if config.n_pes == 1 or config.rendezvous is None:
