@@ -48,10 +48,7 @@ class Segment:
     @classmethod
     def create(cls, size: int) -> Segment:
         """A segment that other processes can map; `fd` names it until `close_fd`."""
-        if not hasattr(os, "memfd_create"):
-            raise UnsupportedHost(detail="it has no memfd (only Linux does). PEs as threads work: testing.run_pes")
-        fd = os.memfd_create("triton_dist_heap", os.MFD_CLOEXEC)
-        os.ftruncate(fd, size)
+        fd = anonymous_file("triton_dist_heap", size)
         return cls(mmap.mmap(fd, size), fd)
 
     @classmethod
@@ -100,6 +97,22 @@ class Segment:
         except (OSError, AttributeError):
             return False
         return True
+
+
+_MFD_NOEXEC_SEAL = 0x0008  # linux/memfd.h; Linux 6.3 and later
+
+
+def anonymous_file(name: str, size: int) -> int:
+    """A descriptor of `size` bytes of memory, all zero; `name` shows in /proc only."""
+    if not hasattr(os, "memfd_create"):
+        raise UnsupportedHost(detail="it has no memfd (only Linux does). PEs as threads work: testing.run_pes")
+    try:
+        # Hardened systems (vm.memfd_noexec=2) give no other kind.
+        fd = os.memfd_create(name, os.MFD_CLOEXEC | _MFD_NOEXEC_SEAL)
+    except OSError:
+        fd = os.memfd_create(name, os.MFD_CLOEXEC)
+    os.ftruncate(fd, size)
+    return fd
 
 
 def strided_length(shape: Sequence[int], strides: Sequence[int] | None) -> int:

@@ -66,7 +66,9 @@ class CpuDriver(DriverBase):
     def __init__(self) -> None:
         super().__init__()
         from triton_dist.backends.cpu.native.launch import Launcher
+        from triton_dist.backends.cpu.triton import serial
 
+        serial.install()
         self.utils = Utils()
         self._launcher = Launcher
 
