@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FrameType
 
+from triton_dist.backends.cpu.heap import anonymous_file
 from triton_dist.errors import ShmemConfigError
 from triton_dist.shmem.host.liveness import BOARD_VARIABLE, ExitBoard, describe_exit
 from triton_dist.shmem.output import Output
@@ -87,8 +88,7 @@ class Job:
         self._port: socket.socket | None = None
         self._failed: list[int] = []
         self._signal: int | None = None
-        self._board_fd = os.memfd_create("triton_dist_exit_codes", os.MFD_CLOEXEC)
-        os.ftruncate(self._board_fd, options.n * 8)
+        self._board_fd = anonymous_file("triton_dist_exit_codes", options.n * 8)
         self._board = ExitBoard(self._board_fd, options.n)
 
     def run(self) -> int:

@@ -127,7 +127,7 @@ class Watchdog:
 
     def _look_at_pids(self) -> None:
         for pid, pe in list(self._by_pid.items()):
-            if not _runs(pid):
+            if not runs(pid):
                 del self._by_pid[pid]
                 self._report(pe, None)
 
@@ -144,7 +144,8 @@ class Watchdog:
         return code if code is not None or pidfd is None else _exit_code(pidfd)
 
 
-def _runs(pid: int) -> bool:
+def runs(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] not in ("Z", "X")

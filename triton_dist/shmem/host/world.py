@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from triton_dist.backends.cpu.heap import FdServer, Segment, open_peer_fd
-from triton_dist.errors import RendezvousError, ShmemConfigError
+from triton_dist.errors import RendezvousError, ShmemConfigError, UnsupportedHost
 from triton_dist.shmem.config import Rendezvous, ShmemConfig
 from triton_dist.shmem.host.control import CONTROL_BYTES, name_pes, sync_bytes
+from triton_dist.shmem.host.liveness import runs
 
 if TYPE_CHECKING:
     from torch.distributed import Store  # pyright: ignore[reportPrivateImportUsage]
@@ -235,7 +236,9 @@ def _check_equal(config: ShmemConfig, cards: list[Card]) -> None:
 def _attach(config: ShmemConfig, pe: int, card: Card, size: int) -> Segment:
     try:
         return Segment.attach(open_peer_fd(card.pid, card.fd, card.server, config.fd_passing), size)
-    except (FileNotFoundError, ProcessLookupError) as error:
+    except (UnsupportedHost, OSError) as error:
+        if runs(card.pid):
+            raise
         raise RendezvousError(
             pe=config.pe, n_pes=config.n_pes, detail=f"PE {pe} (process {card.pid}) died meanwhile"
         ) from error
