@@ -173,7 +173,7 @@ def make_llir(text: str, metadata: dict[str, Any], options: CpuOptions) -> str:
 
     module = ir.parse(text)
     if "distributed." in text:
-        ir.run_passes(module, backends.get(platform.current().backend).conversion_passes)
+        ir.run_passes(module, backends.get(platform.current().backend).pipeline())
     code = compile_module(module, host(), options.enable_fp_fusion)
     metadata["arena_size"], metadata["blocking"], metadata["sites"] = code.arena_size, code.blocking, code.sites
     metadata["name"] = _public_name(text)

@@ -101,7 +101,10 @@ class CpuDriver(DriverBase):
         return torch.device("cpu")
 
     def get_current_device(self) -> int:
-        return 0
+        """A number for the back end being run or simulated: Triton keeps compiled kernels by device."""
+        from triton_dist import backends, platform
+
+        return backends.names().index(platform.current().backend)
 
     def set_current_device(self, device: int) -> None:
         del device
