@@ -21,13 +21,15 @@ from rich.console import Console
 from rich.table import Table
 
 import triton_dist
-from triton_dist import shmem
+from triton_dist import knobs, shmem
 from triton_dist.backends.cpu import trace
 from triton_dist.kernels import AllGatherGemm
 from triton_dist.profile import Event, write_timeline, write_trace
 from triton_dist.testing import run_pes
 
 PUSHERS = 1
+BLOCKS = (64, 64, 64)
+WAYS = ("triton_dist, overlapped", "torch: gather, then matmul")
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,10 @@ class Problem:
     m: int
     n: int
     k: int
+    threads: int
+    """Threads that a PE computes with, both ways."""
     workers: int
+    """Programs that multiply, on each PE."""
     repeats: int
 
     def flops(self, pes: int) -> float:
@@ -50,31 +55,32 @@ class Report:
     """What one PE measured; times in seconds, the error relative to the largest element."""
 
     first_call: float
-    ours: list[float]
-    torchs: list[float]
+    times: list[tuple[float, float]]
+    """Of each repeat: ours, torch's."""
     error: float
     events: list[Event]
 
 
 def measure(problem: Problem) -> Report:
-    """Run both ways on this PE: check them against each other, time them, then trace one call of ours."""
-    me = shmem.my_pe()
-    generator = torch.Generator().manual_seed(me)
+    """Run both ways on this PE: check them against each other, time them in turn, then trace one call of ours."""
+    torch.set_num_threads(problem.threads)
+    generator = torch.Generator().manual_seed(shmem.my_pe())
     shard = shmem.create_tensor((problem.m, problem.k), torch.float32)
     shard.copy_(torch.randn(problem.m, problem.k, generator=generator))
     b = torch.randn(problem.k, problem.n, generator=generator)
-    with AllGatherGemm(problem.m, problem.k, shard.dtype, pushers=PUSHERS, workers=problem.workers) as multiply:
+    settings = {"pushers": PUSHERS, "workers": problem.workers, "blocks": BLOCKS}
+    with AllGatherGemm(problem.m, problem.k, shard.dtype, **settings) as multiply:
         began = time.perf_counter()
         result = multiply(shard, b)
         first_call = time.perf_counter() - began
         error = relative_error(result, gather_then_matmul(shard, b))
-        ours = [timed(lambda: multiply(shard, b)) for _ in range(problem.repeats)]
-        torchs = [timed(lambda: gather_then_matmul(shard, b)) for _ in range(problem.repeats)]
+        ways = (lambda: multiply(shard, b), lambda: gather_then_matmul(shard, b))
+        times = [(timed(ways[0]), timed(ways[1])) for _ in range(problem.repeats)]
         shmem.barrier_all()
         with trace.capture() as events:
             multiply(shard, b)
     shmem.free_tensor(shard)
-    return Report(first_call, ours, torchs, error, list(events))
+    return Report(first_call, times, error, list(events))
 
 
 def gather_then_matmul(shard: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -95,9 +101,10 @@ def timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def slowest(runs: list[list[float]]) -> float:
-    """The median over the runs of the time of the slowest PE."""
-    return statistics.median(max(times) for times in zip(*runs, strict=True))
+def slowest(reports: list[Report], way: int) -> float:
+    """The median over the repeats of the time of the slowest PE."""
+    repeats = zip(*(report.times for report in reports), strict=True)
+    return statistics.median(max(times[way] for times in repeat) for repeat in repeats)
 
 
 def table(problem: Problem, reports: list[Report]) -> Table:
@@ -105,23 +112,34 @@ def table(problem: Problem, reports: list[Report]) -> Table:
     shape = f"({pes} x {problem.m}) x {problem.k} times {problem.k} x {problem.n}"
     result = Table(title=f"AllGather-GEMM on {pes} PEs, fp32, {shape} on every PE", title_justify="left")
     result.add_column("way")
-    for name in ("time", "GFLOP/s", "largest error"):
+    for name in ("time", "speed", "GFLOP/s", "largest error"):
         result.add_column(name, justify="right")
-    rows = {
-        "triton_dist: one kernel, overlapped": [report.ours for report in reports],
-        "torch: all-gather, then matmul": [report.torchs for report in reports],
-    }
-    for way, runs in rows.items():
-        seconds = slowest(runs)
-        error = f"{max(report.error for report in reports):.1e}" if way.startswith("triton_dist") else "reference"
-        result.add_row(way, f"{seconds * 1e3:.1f} ms", f"{problem.flops(pes) / seconds / 1e9:.1f}", error)
+    seconds = [slowest(reports, way) for way in range(len(WAYS))]
+    errors = (f"{max(report.error for report in reports):.1e}", "reference")
+    for way, took, error in zip(WAYS, seconds, errors, strict=True):
+        speed = f"{seconds[1] / took:.2f}x"
+        result.add_row(way, f"{took * 1e3:.1f} ms", speed, f"{problem.flops(pes) / took / 1e9:.1f}", error)
     return result
+
+
+def cores() -> int:
+    """What this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def conditions(problem: Problem, pes: int) -> str:
+    """What one must know to read the numbers."""
+    each = "1 thread" if problem.threads == 1 else f"{problem.threads} threads"
+    text = f"Both ways: {each} a PE, {pes} PEs on {cores()} cores; median of {problem.repeats} runs, slowest PE."
+    if pes > cores():
+        text += " PEs share cores: while one waits, another computes, so overlapping saves less than on devices."
+    return text
 
 
 def draw(folder: str, pes: int, problem: Problem, events: list[Event]) -> list[str]:
     """Write the timeline as a picture and as a trace; returns their paths."""
     size = f"{pes * problem.m} x {problem.n} x {problem.k} fp32 on every PE"
-    host = f"{pes} PEs, {PUSHERS + problem.workers} programs each, on {os.cpu_count()} cores"
+    host = f"{pes} PEs, {PUSHERS + problem.workers} programs each, on {cores()} cores"
     picture = write_timeline(
         os.path.join(folder, "demo_timeline.svg"),
         events,
@@ -135,16 +153,18 @@ def draw(folder: str, pes: int, problem: Problem, events: list[Event]) -> list[s
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", "--pes", type=int, default=4)
-    parser.add_argument("--size", type=int, nargs=3, default=(256, 1024, 512), metavar=("M", "N", "K"))
-    parser.add_argument("--workers", type=int, default=3, help="programs that multiply, on each PE")
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--size", type=int, nargs=3, default=(512, 256, 512), metavar=("M", "N", "K"))
+    parser.add_argument("--workers", type=int, help="programs that multiply, on each PE; as many as threads, 2 or more")
+    parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--out", default="out", help="folder of the timeline")
     args = parser.parse_args()
-    problem = Problem(*args.size, args.workers, args.repeats)
-    torch.set_num_threads(1)  # a PE is one thread in torch's way
-    reports = run_pes(lambda: measure(problem), args.pes)
+    threads = knobs.num_threads or max(1, cores() // args.pes)
+    problem = Problem(*args.size, threads, args.workers or max(2, threads), args.repeats)
+    with knobs.scope(num_threads=threads):
+        reports = run_pes(lambda: measure(problem), args.pes)
     console = Console()
     console.print(table(problem, reports))
+    console.print(conditions(problem, args.pes))
     console.print(f"First call, with compilation: {max(r.first_call for r in reports):.2f} s.")
     paths = draw(args.out, args.pes, problem, [event for report in reports for event in report.events])
     console.print(f"Timeline: {paths[0]} (open it in a browser)", soft_wrap=True)
