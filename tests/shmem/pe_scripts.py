@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import sys
 import time
@@ -30,6 +31,31 @@ def ring() -> tuple[int, int, str]:
     again = shmem.create_tensor((4,), torch.int64)
     assert not again.any()
     return int(shmem.peer_tensor(ready, (me + 1) % n)[0]), shmem.offset_of(again), shmem.info().pes_are
+
+
+def any_calls(seed: int) -> list[int]:
+    """A random but equal sequence of calls on every PE; returns the offsets that tensors got."""
+    rng, me, n = random.Random(seed), shmem.my_pe(), shmem.n_pes()
+    signals, live, offsets = shmem.create_signals(n), [], []
+    for step in range(1, 150):
+        call = rng.choice(["create", "create", "create", "free", "barrier", "signal"])
+        if call == "create":
+            data = shmem.create_tensor((rng.randrange(1, 5000),), torch.int32)
+            assert not data.any()
+            data.fill_(me + step)
+            live.append((data, step))
+            offsets.append(shmem.offset_of(data))
+        elif call == "free" and live:
+            shmem.free_tensor(live.pop(rng.randrange(len(live)))[0])
+        elif call == "barrier":
+            shmem.barrier_all()
+            peer = rng.randrange(n)
+            assert all(int(shmem.peer_tensor(data, peer)[-1]) == peer + made for data, made in live)
+            shmem.barrier_all()
+        elif call == "signal":
+            shmem.signal(signals[me], step, "set", (me + step) % n)
+            shmem.wait_signal(signals[(me - step) % n], step, "ge")
+    return offsets
 
 
 def unequal() -> str:

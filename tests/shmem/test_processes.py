@@ -13,7 +13,7 @@ import pytest
 
 from triton_dist import errors
 from triton_dist.shmem.host import liveness
-from triton_dist.testing import PE_COUNTS, run_processes
+from triton_dist.testing import PE_COUNTS, run_pes, run_processes
 
 from . import pe_scripts
 
@@ -27,6 +27,13 @@ def test_a_ring(n: int, fd_passing: str) -> None:
     assert {kind for *_, kind in results} == {"processes"}
     assert {count for count, *_ in results} == {29}
     assert len({offset for _, offset, _ in results}) == 1
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_any_sequence_of_calls(seed: int) -> None:
+    results = run_processes(pe_scripts.any_calls, 3, seed)
+    assert results == [results[0]] * 3
+    assert run_pes(lambda: pe_scripts.any_calls(seed), 3) == results
 
 
 def test_arguments_and_environment() -> None:

@@ -176,8 +176,8 @@ class CpuAdapter(RuntimeAdapter):
 
     # Collective calls
 
-    def _agree(self, call: str, seconds: float | None = None) -> None:
-        """Make `call` together with all PEs, or raise on all."""
+    def _agree(self, call: str, seconds: float | None = None) -> str:
+        """Make `call` together with all PEs, or raise on all; returns the call with its call site."""
         pe = self._running(call)
         site = call_site()
         pe.check_in_step(call, site)
@@ -192,8 +192,9 @@ class CpuAdapter(RuntimeAdapter):
         for peer in range(pe.config.n_pes):
             pe.waiter.until(pe.control.seq_address(peer), lambda seen: seen >= seq, wait)
         if not pe.control.agreed(seq):
-            raise CollectiveMismatch(pe=pe.config.pe, calls=pe.control.calls(seq))
+            raise CollectiveMismatch(pe=pe.number, calls=pe.control.calls(seq))
         pe.check_in_step(call, site)
+        return f"{call} at {site}"
 
     def barrier_all(self) -> None:
         """The centralised pull barrier: write the own slot, then read each peer's until it has come this far.
@@ -243,7 +244,7 @@ class CpuAdapter(RuntimeAdapter):
     ) -> torch.Tensor:
         pe = self._running(call.call)
         nbytes = dtype.itemsize * (math.prod(shape) if strides is None else shape[0] * strides[0])
-        self._agree(call.call)
+        created = self._agree(call.call)
         offset = pe.allocator.allocate(nbytes)
         if offset is None:  # on every PE, as all have made the same calls
             raise HeapExhausted(
@@ -254,7 +255,7 @@ class CpuAdapter(RuntimeAdapter):
                 largest=pe.allocator.largest_free,
             )
         tensor = pe.own.tensor(offset, shape, dtype, strides)
-        pe.tensors.add(offset, nbytes, tensor, f"{call.call} at {call.where}")
+        pe.tensors.add(offset, nbytes, tensor, created)
         return tensor
 
     def free_tensor(self, tensor: torch.Tensor) -> None:
@@ -363,7 +364,7 @@ class CpuAdapter(RuntimeAdapter):
         }
 
     def _call(self, name: str) -> Call:
-        return Call(self._running(name).config.pe, call_site(), name)
+        return Call(self._running(name).number, name)
 
 
 class _Refusal:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from triton_dist.errors import BadAllocation, BadSignal, NotSymmetric, PeOutOfRange, UnequalTensors
+from triton_dist.shmem.callsite import call_site
 
 if TYPE_CHECKING:
     import torch
@@ -24,8 +26,12 @@ class Call:
     """Who calls what from where: the fields that every message needs."""
 
     pe: int
-    where: str
     call: str
+
+    @property
+    def where(self) -> str:
+        # Looked up late, while the call still runs: only errors and creations need it.
+        return call_site()
 
     def fields(self) -> dict[str, Any]:
         return {"pe": self.pe, "where": self.where, "call": self.call}
@@ -56,6 +62,7 @@ class SignalKind:
         return number - (1 << self.bits) if number >= 1 << self.bits - 1 else number
 
 
+@functools.cache
 def signal_kinds() -> dict[torch.dtype, SignalKind]:
     """What a signal can be."""
     import torch

@@ -92,7 +92,7 @@ class Pe:
     def check_in_step(self, call: str, site: str) -> None:
         """Raise if any PE gave up on a collective call: the sequences of calls do not fit any more."""
         for pe in range(self.config.n_pes):
-            if self.control.phase(pe) == Phase.BROKEN:
+            if self.control.blocks[pe].phase == Phase.BROKEN:
                 detail = f"the PEs are out of step: {self.control.state_of(pe)}. Only shmem.finalize is left to do."
                 raise OutOfStep(pe=self.number, where=site, call=call, detail=detail)
 
