@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Elementwise operations: one short function each, over scalars or vectors alike.
 
-`OPS[name](ctx, args) -> value`. The context gives the builder, the operands' and the result's element types, and the op.
-Integer arithmetic wraps; division truncates and never traps (a zero divisor gives what a GPU leaves undefined: here the
-dividend); float operations on 16-bit types round once after each operation.
+`OPS[name](ctx, args) -> value`. The context gives the builder, the operands' and the result's element types, and the
+op. Integer arithmetic wraps; division truncates and never traps (a zero divisor gives what a GPU leaves undefined:
+here the dividend); float operations on 16-bit types round once after each operation.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 
 import llvmlite.ir as ir
 
-from . import floats, mathlib
+from . import floats, libdevice, mathlib
 from .attrs import enum, get
 from .build import Builder, Value, full, lanes_of, like
 from .ltypes import F32, F64, Elem, named
+from .outline import libm
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,14 @@ def _plain(name: str, method: str) -> None:
         return getattr(c.b, method)(*a)
 
 
-for _name, _method in {"addi": "add", "subi": "sub", "muli": "mul", "andi": "and_", "ori": "or_", "xori": "xor"}.items():
+for _name, _method in {
+    "addi": "add",
+    "subi": "sub",
+    "muli": "mul",
+    "andi": "and_",
+    "ori": "or_",
+    "xori": "xor",
+}.items():
     _plain(_name, _method)
 
 
@@ -178,7 +186,13 @@ def _float_binary(name: str, method: str, cost: int) -> None:
         return floats.narrow(c.b, getattr(c.b, method)(*wide, flags=flags), c.out)
 
 
-for _name, _method, _cost in (("addf", "fadd", 1), ("subf", "fsub", 1), ("mulf", "fmul", 1), ("divf", "fdiv", 6), ("remf", "frem", 40)):
+for _name, _method, _cost in (
+    ("addf", "fadd", 1),
+    ("subf", "fsub", 1),
+    ("mulf", "fmul", 1),
+    ("divf", "fdiv", 6),
+    ("remf", "frem", 40),
+):
     _float_binary(_name, _method, _cost)
 
 
@@ -217,7 +231,24 @@ def clampf(c: Ctx, a: Sequence[Value]) -> Value:
     return floats.narrow(b, bounded, c.out)
 
 
-CMPF = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")
+CMPF = (
+    "false",
+    "oeq",
+    "ogt",
+    "oge",
+    "olt",
+    "ole",
+    "one",
+    "ord",
+    "ueq",
+    "ugt",
+    "uge",
+    "ult",
+    "ule",
+    "une",
+    "uno",
+    "true",
+)
 
 
 @handles("arith.cmpf")
@@ -284,12 +315,21 @@ def _function(name: str, cost: int) -> None:
     @handles(f"math.{name}", cost=cost)
     def emit(c: Ctx, a: Sequence[Value]) -> Value:
         x = floats.widen(c.b, a[0], c.out)
-        result = c.b.math(name, x) if c.out.bits == 64 else mathlib.FUNCTIONS[name](c.b, x)
+        result = libm(c.b, name, [x]) if c.out.bits == 64 else mathlib.FUNCTIONS[name](c.b, x)
         return floats.narrow(c.b, result, c.out)
 
 
 for _name in mathlib.FUNCTIONS:
     _function(_name, 12)
+
+
+@handles("tt.extern_elementwise", cost=20)
+def libdevice_call(c: Ctx, a: Sequence[Value]) -> Value:
+    """A function of libdevice; other externs are calls of the host's template library (see extern)."""
+    symbol = get(c.op, "symbol").data
+    result = libdevice.emit(c.b, symbol, a)
+    assert result is not None, symbol
+    return result
 
 
 def _intrinsic(op: str, name: str, cost: int) -> None:
@@ -302,7 +342,7 @@ def _intrinsic(op: str, name: str, cost: int) -> None:
 for _op, _name, _cost in (
     ("math.sqrt", "sqrt", 6), ("tt.precise_sqrt", "sqrt", 6), ("math.absf", "fabs", 1), ("math.floor", "floor", 1),
     ("math.ceil", "ceil", 1), ("math.trunc", "trunc", 1), ("math.round", "round", 2), ("math.roundeven", "rint", 1),
-    ("math.fma", "fma", 1), ("math.copysign", "copysign", 1), ("math.sin", "sin", 40), ("math.cos", "cos", 40),
+    ("math.fma", "fma", 1), ("math.copysign", "copysign", 1),
 ):  # fmt: skip
     _intrinsic(_op, _name, _cost)
 
@@ -317,24 +357,3 @@ def rsqrt(c: Ctx, a: Sequence[Value]) -> Value:
 def absi(c: Ctx, a: Sequence[Value]) -> Value:
     t = a[0].type
     return c.b.select(c.b.icmp_signed("<", a[0], full(t, 0)), c.b.sub(full(t, 0), a[0]), a[0])
-
-
-def _libm(op: str, name: str) -> None:
-    """Scalar libm, lane by lane."""
-
-    @handles(op, cost=40)
-    def emit(c: Ctx, a: Sequence[Value]) -> Value:
-        b, wide = c.b, floats.widen(c.b, a[0], c.out)
-        symbol = name if c.out.bits == 64 else name + "f"
-        scalar = F64 if c.out.bits == 64 else F32
-        count = lanes_of(wide)
-        if count is None:
-            return floats.narrow(b, b.call_intrinsic(symbol, scalar, [wide]), c.out)
-        result: Value = ir.Constant(wide.type, ir.Undefined)
-        for lane in range(count):
-            index = ir.Constant(ir.IntType(32), lane)
-            result = b.insert_element(result, b.call_intrinsic(symbol, scalar, [b.extract_element(wide, index)]), index)
-        return floats.narrow(b, result, c.out)
-
-
-_libm("math.erf", "erf")

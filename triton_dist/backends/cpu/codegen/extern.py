@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Calls of host symbols: the template library that distributed ops and `libshmem_device` functions resolve to.
 
-A symbol of the library is called as `symbol(launch, program, site, operands...)`; if it ends the launch (a wait past its
-deadline, a dead peer, a PE out of range) the program leaves the kernel right after it.
+A symbol of the library is called as `symbol(launch, program, site, operands...)`; if it ends the launch (a wait past
+its deadline, a dead peer, a PE out of range) the program leaves the kernel right after it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import llvmlite.ir as ir
 
+from . import libdevice
 from .attrs import get
 from .build import Value, known
 from .kernel import Kernel, handles
 from .ltypes import I32, PTR, elem_of, shape_of
+from .simple import elementwise
 
 if TYPE_CHECKING:
     from ..native.library import Symbol
@@ -22,9 +24,13 @@ if TYPE_CHECKING:
 
 @handles("tt.extern_elementwise")
 def extern(k: Kernel, op: Any) -> None:
+    """A pure function of libdevice, or a call of the host's template library."""
     from ..native.library import symbols
 
     name = get(op, "symbol").data
+    if libdevice.knows(name):
+        elementwise(k, op)
+        return
     symbol = symbols().get(name)
     if symbol is None:
         raise k.unsupported(op, f"the host's template library has no symbol {name!r}")
@@ -84,7 +90,8 @@ def program(k: Kernel) -> Value:
     from ..native.abi import offset
 
     b = k.b
-    grid = [b.load(b.gep(k.launch, [ir.Constant(ir.IntType(64), offset(f"grid_{a}"))], source_etype=ir.IntType(8)), typ=I32) for a in "xy"]
+    grid = [
+        b.load(b.gep(k.launch, [ir.Constant(ir.IntType(64), offset(f"grid_{a}"))], source_etype=ir.IntType(8)), typ=I32)
+        for a in "xy"
+    ]
     return b.add(k.pid[0], b.mul(grid[0], b.add(k.pid[1], b.mul(grid[1], k.pid[2]))))
-
-

@@ -7,10 +7,11 @@ Each takes and returns fp32 (a scalar or a vector). Errors were measured against
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import llvmlite.ir as ir
 
+from . import wide
 from .build import Builder, Value, full, lanes_of, like
 from .ltypes import F32, I32
 
@@ -27,7 +28,7 @@ def _poly(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
 
 def _scale_by_power(b: Builder, value: Value, exponent: Value) -> Value:
     """value * 2^exponent for an integral fp32 `exponent` of at most 252 in magnitude; subnormal results are exact."""
-    if b.scalef and lanes_of(value) and lanes_of(value) % 16 == 0:
+    if b.scalef and (lanes_of(value) or 1) % 16 == 0:
         return _scalef(b, value, exponent)
     wide = like(value, I32)
     whole = b.fptosi(exponent, wide)
@@ -151,4 +152,16 @@ def tanh(b: Builder, x: Value) -> Value:
     return b.select(b.fcmp_unordered("uno", x, x), x, result)
 
 
-FUNCTIONS = {"exp": exp, "exp2": exp2, "log": log, "log2": log2, "tanh": tanh}
+Function = Callable[[Builder, Value], Value]
+
+
+def _wide(name: str) -> Function:
+    return lambda b, x: wide.function(b, name, x)
+
+
+FUNCTIONS: dict[str, Function] = {"exp": exp, "exp2": exp2, "log": log, "log2": log2, "tanh": tanh}
+FUNCTIONS |= {
+    name: _wide(name)
+    for name in ("sin", "cos", "tan", "erf", "log1p", "expm1", "log10", "atan", "sinh", "cosh", "cbrt")
+}
+"""By MLIR's names (dialect math)."""
