@@ -128,6 +128,10 @@ class RuntimeAdapter(ABC):
         """Leave alone, because of an error; where the library can, the peers are told `why`."""
         del why
 
+    def death_of(self, pe: int) -> str:
+        """How a PE that is gone ended, for a report."""
+        return "its process or thread ended"
+
     def describe_address(self, address: int) -> str:
         """What lies at an address, for a report."""
         return f"address {address:#x}"

@@ -45,6 +45,7 @@ __all__ = [
     "barrier_all",
     "create_signals",
     "create_tensor",
+    "death_of",
     "describe_address",
     "finalize",
     "free_tensor",
@@ -213,6 +214,11 @@ def is_symmetric(tensor: torch.Tensor) -> bool:
 def offset_of(tensor: torch.Tensor) -> int:
     """Where in the heap a symmetric tensor starts, in bytes; alike on every PE."""
     return _session.require("offset_of()").adapter.offset_of(tensor)
+
+
+def death_of(pe: int) -> str:
+    """How a PE that is gone ended, as words: for the report of a wait that its death ended."""
+    return _session.require("death_of()").adapter.death_of(pe)
 
 
 def describe_address(address: int) -> str:

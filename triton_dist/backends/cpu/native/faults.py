@@ -12,7 +12,9 @@ from .. import state
 TIMED_OUT, ABORTED, BAD_PE, FOREIGN, BAD_OP, BAD_TEAM = 1, 2, 3, 4, 5, 6
 
 
-def explain(fault: state.Fault, device: state.DeviceState, kernel: str, sites: Sequence[str], grid: tuple[int, int, int]) -> Exception:
+def explain(
+    fault: state.Fault, device: state.DeviceState, kernel: str, sites: Sequence[str], grid: tuple[int, int, int]
+) -> Exception:
     """The exception for a fault of `kernel`."""
     where = sites[fault.site] if 0 <= fault.site < len(sites) else f"in {kernel}"
     common = {"pe": fault.pe, "program": _program(fault.program, grid), "where": where}
@@ -22,7 +24,7 @@ def explain(fault: state.Fault, device: state.DeviceState, kernel: str, sites: S
         )
     if fault.code == ABORTED and fault.detail == state.PEER_DIED:
         what = f"{kernel} (program {common['program']}, {where})"
-        return errors.PeerDied(pe=fault.pe, dead=device.dead_pe, detail="its process or thread ended", what=what)
+        return errors.PeerDied(pe=fault.pe, dead=device.dead_pe, detail=_death_of(device.dead_pe), what=what)
     if fault.code == BAD_PE:
         return errors.PeOutOfRangeInKernel(**common, got=fault.seen, n_pes=fault.expected)
     if fault.code == FOREIGN:
@@ -39,6 +41,16 @@ def _program(linear: int, grid: tuple[int, int, int]) -> str:
     return f"({x}, {y}, {z})" if grid[1] * grid[2] > 1 else str(x)
 
 
+def _death_of(pe: int) -> str:
+    """How a peer ended, if the runtime knows it."""
+    try:
+        from triton_dist import shmem
+
+        return shmem.death_of(pe)
+    except Exception:
+        return "its process or thread ended"
+
+
 def _describe(address: int) -> str:
     """Which tensor an address belongs to, if the symmetric heap knows it."""
     if not address:
@@ -47,5 +59,5 @@ def _describe(address: int) -> str:
         from triton_dist import shmem
 
         return shmem.describe_address(address)
-    except Exception:  # noqa: BLE001 - a report of an error must not fail itself
+    except Exception:
         return f"at {address:#x}"
