@@ -114,7 +114,7 @@ define internal i1 @tracing(ptr %launch) alwaysinline nounwind {
   ret i1 %on
 }
 
-; Back-off of everything that waits. %patience is {rounds so far, start time}. Returns 1 if the program must leave.
+; Back-off of everything that waits: spin, then yield, then sleep, which leaves a shared core to those who compute. %patience is {rounds so far, start time}. Returns 1 if the program must leave.
 define i32 @td_backoff(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 %slot, i64 %expected, i64 %seen) noinline nounwind {
   %old = load i64, ptr %patience
   %n = add i64 %old, 1
@@ -135,7 +135,7 @@ note:
   br label %yield
 yield:
   %rc = call i32 @sched_yield()
-  %long = icmp ugt i64 %n, 20000
+  %long = icmp ugt i64 %n, 512
   br i1 %long, label %sleep, label %sometimes
 sleep:
   %ts = alloca [2 x i64]
