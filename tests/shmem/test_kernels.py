@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""The runtime under kernels: shared memory, barriers of host and device, waits that end."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from triton_dist import errors, knobs, shmem
+from triton_dist.testing import PE_COUNTS, run_pes, run_processes
+
+from . import kernels
+
+pytestmark = pytest.mark.backends("cpu")
+
+
+def expected(n: int) -> list[list[int]]:
+    return [[100 * ((pe - 1) % n) + turn for turn in range(1, 6)] for pe in range(n)]
+
+
+@pytest.mark.parametrize("n", PE_COUNTS)
+def test_kernels_and_the_host_share_signals_and_barriers(n: int) -> None:
+    assert run_pes(kernels.ring_in_kernels, n) == expected(n)
+
+
+@pytest.mark.processes
+def test_between_processes() -> None:
+    assert run_processes(kernels.ring_in_kernels, 3) == expected(3)
+
+
+@pytest.mark.processes
+def test_a_dead_pe_ends_the_kernels_of_the_others() -> None:
+    outcomes = {o.pe: o for o in run_processes(kernels.end_one_in_kernels, 3, check=False)}
+    assert outcomes[1].exitcode == -9
+    for pe in (0, 2):
+        assert not outcomes[pe].failed, outcomes[pe].describe()
+        waited, message = outcomes[pe].result
+        assert waited < 5
+        assert message.startswith(f"PE {pe}: PE 1 is gone (")
+        assert "wait_kernel" in message
+        assert "kernels.py:" in message
+
+
+def test_a_failing_pe_ends_the_kernels_of_the_others() -> None:
+    seen: list[str] = []
+
+    def fail(pe: int) -> None:
+        signals = shmem.create_signals(1)
+        if pe == 1:
+            time.sleep(0.2)
+            raise ValueError("oh no")
+        try:
+            kernels.wait_kernel[(3,)](signals, 7)
+        except errors.PeerDied as error:
+            seen.append(str(error))
+            raise
+
+    with pytest.raises(ValueError, match="oh no"):
+        run_pes(fail, 3)
+    assert len(seen) == 2
+    assert all("PE 1 is gone (it raised ValueError: oh no), so wait_kernel" in message for message in seen)
+
+
+def test_a_kernel_that_waits_for_ever_names_the_signal() -> None:
+    def wait(pe: int) -> str:
+        signals = shmem.create_signals(4)
+        with pytest.raises(errors.WaitTimeout) as info:
+            kernels.wait_kernel[(1,)](signals[2:], 7)
+        return str(info.value)
+
+    with knobs.scope(wait_timeout=0.3):
+        for pe, message in enumerate(run_pes(wait, 2)):
+            assert message.startswith(f"PE {pe}, program 0, ")
+            assert "kernels.py:" in message
+            assert "signal 2 of create_signals(4, torch.int64) at " in message
+            assert "expected 7, present value 0" in message
