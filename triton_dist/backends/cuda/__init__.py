@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""NVIDIA GPUs, through NVSHMEM. So far: the rules that its kernels must keep; no lowering yet."""
+"""NVIDIA GPUs, through NVSHMEM, on Triton's own NVIDIA back end."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from triton_dist.backends.base import SET_ADD, Backend, Limits, RuntimeAdapter
 
@@ -12,12 +14,18 @@ class CudaBackend(Backend):
     smi = "nvidia-smi"
     device_module = "triton_dist.language.extra.cuda.libshmem_device"
     extra_module = "triton_dist.language.extra.cuda.language_extra"
-    conversion_passes = ("convert-triton-distributed-to-cuda",)
+    conversion_passes = ("convert-triton-distributed-to-nvshmem",)
+    passes: ClassVar = {
+        "convert-triton-distributed-to-nvshmem": (
+            "triton_dist.backends.cuda.convert:ConvertTritonDistributedToNvshmem"
+        ),
+    }
     # Polling is by 32 or 64-bit loads; the vendor's signals are 64-bit.
     limits = Limits(
         signal_ops={"int64": SET_ADD, "uint64": SET_ADD},
         wait_dtypes=frozenset({"int32", "uint32", "int64", "uint64"}),
     )
+    host_library = "triton_dist.backends.cuda.simulate"
 
     def adapter(self) -> RuntimeAdapter:
         raise self.not_yet("the runtime adapter")
