@@ -18,6 +18,7 @@ from triton_dist.errors import NotInThisVersion
 
 if TYPE_CHECKING:
     import torch
+    from xdsl.dialects.builtin import ModuleOp
 
 
 SET = frozenset({"set"})
@@ -68,6 +69,22 @@ class Backend(ABC):
     @abstractmethod
     def adapter(self) -> RuntimeAdapter:
         """The runtime adapter over the vendor's library (or its simulation); raises if the library is missing."""
+
+    def device_libraries(self, module: ModuleOp, target: Any, given: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+        """The libraries that a converted module needs, as Triton's (key, path) pairs in the order of linking.
+
+        `given` are those that the user passed to the launch. A symbol that no library defines is an error here.
+        """
+        del module, target, given
+        return ()
+
+    def compile_key(self) -> str:
+        """What of the vendor's installation decides how a kernel is compiled: the library's version and place."""
+        return ""
+
+    def on_kernel_load(self, module: int, name: str, files: Mapping[str, str]) -> None:
+        """What freshly loaded device code needs before its first launch. `files`: Triton's artefacts of the kernel."""
+        del module, name, files
 
     def pipeline(self) -> tuple[str, ...]:
         """`conversion_passes`; raises if this version does not have them all."""

@@ -7,6 +7,7 @@ of signals that work on every back end there are `signal_stride`, `signal_slot` 
 `language_extra`.
 """
 
+from triton_dist.compiler import hook as _hook
 from triton_dist.language.builder import DistributedOpBuilder
 from triton_dist.language.builtin import builtin
 from triton_dist.language.distributed_ops import (
@@ -35,3 +36,5 @@ __all__ = [
     "wait",
     "wait_slots",
 ]
+
+_hook.install()
