@@ -99,6 +99,14 @@ class CompileError(TritonDistError):
     template = "{where}: {detail}"
 
 
+class VendorToolMissing(TritonDistError):
+    template = "{tool} is not installed. It comes with the package ascendnpu-ir (pip install ascendnpu-ir)."
+
+
+class VendorToolFailed(TritonDistError):
+    template = "{tool} ended with status {status}:\n{detail}"
+
+
 class UnsupportedOpError(CompileError):
     template = "{where}: the {backend} back end does not support {op}: {detail}"
 
@@ -197,6 +205,31 @@ class PassError(TritonDistError):
     """A pass left a module that does not verify: a mistake of the pass."""
 
     template = "after the pass {name}: {detail}"
+
+
+class DeviceLibraryError(CompileError):
+    """A vendor's device library is missing, does not fit, or lacks what a kernel calls."""
+
+
+class NvshmemNotFound(DeviceLibraryError):
+    template = (
+        "NVSHMEM's device library was not found: {detail} Install nvidia-nvshmem-cu13 (or -cu12), or set NVSHMEM_HOME."
+    )
+
+
+class NvshmemMismatch(DeviceLibraryError):
+    template = "NVSHMEM does not fit: {detail}. {fix}"
+
+
+class UndefinedDeviceFunction(DeviceLibraryError):
+    template = "{where}: {symbol} is not defined in {library}.{hint}"
+
+
+class DeviceLibraryMissing(DeviceLibraryError):
+    template = (
+        "{where}: {symbol} belongs to the library {library!r}, of which no path is known. "
+        "Give it to dl.extern_call as lib_path, or to the launch as extern_libs={{{library!r}: path}}."
+    )
 
 
 # Running
@@ -341,7 +374,16 @@ class BadSignalOpInKernel(KernelAborted):
 
 
 class BadTeamInKernel(KernelAborted):
-    template = "PE {pe}, program {program}, {where}: there is no team {got} on the host; the teams are 0, 1 and 2, all of them every PE."
+    template = (
+        "PE {pe}, program {program}, {where}: there is no team {got} on the host; the teams are 0, 1 and 2, and each of "
+        "them is every PE."
+    )
+
+
+class NvshmemError(ShmemError):
+    """NVSHMEM refused, or cannot do, what the host API asked of it."""
+
+    template = "{call}: {detail} {fix}"
 
 
 class WrongDevice(TritonDistError):

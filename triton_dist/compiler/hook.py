@@ -90,11 +90,11 @@ def convert(text: str, context: Any, options: Any, target: Any) -> Any:
 
 
 def _link(backend: Backend, module: ModuleOp, options: Any, target: Any) -> None:
-    have = dict(options.extern_libs or ())
-    needed = [(key, path) for key, path in backend.device_libraries(module, target, have) if key not in have]
+    given = dict(options.extern_libs or ())
+    needed = dict(backend.device_libraries(module, target, given))
     if needed:
-        # Frozen, but the later stages read this very object. The user's own libraries stay first.
-        object.__setattr__(options, "extern_libs", (*have.items(), *needed))
+        # Frozen, but the later stages read this very object.
+        object.__setattr__(options, "extern_libs", tuple({**given, **needed}.items()))
 
 
 def parse_text(text: str, context: Any) -> Any:

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from triton_dist.backends.base import SET_ADD, Backend, Limits, RuntimeAdapter
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 
 class CudaBackend(Backend):
@@ -26,6 +30,16 @@ class CudaBackend(Backend):
         wait_dtypes=frozenset({"int32", "uint32", "int64", "uint64"}),
     )
     host_library = "triton_dist.backends.cuda.simulate"
+
+    def device_libraries(self, module: ModuleOp, target: Any, given: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+        from triton_dist.backends.cuda.wrappers import device_libraries
+
+        return device_libraries(module, int(target.arch), given)
+
+    def compile_key(self) -> str:
+        from triton_dist.backends.cuda.library import identity
+
+        return identity()
 
     def adapter(self) -> RuntimeAdapter:
         raise self.not_yet("the runtime adapter")
