@@ -375,8 +375,8 @@ class BadSignalOpInKernel(KernelAborted):
 
 class BadTeamInKernel(KernelAborted):
     template = (
-        "PE {pe}, program {program}, {where}: there is no team {got} on the host; the teams are 0, 1 and 2, and each of "
-        "them is every PE."
+        "PE {pe}, program {program}, {where}: there is no team {got} on the host; the teams are 0, 1 and 2, and each "
+        "of them is every PE."
     )
 
 

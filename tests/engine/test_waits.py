@@ -78,7 +78,7 @@ def test_a_wait_that_never_ends_names_everything() -> None:
 
 def test_a_loop_of_the_users_own_ends_too() -> None:
     flag, out = torch.zeros(1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
-    with knobs.scope(wait_timeout=0.3), pytest.raises(errors.WaitTimeout, match="test_waits.py"):
+    with knobs.scope(wait_timeout=0.3), pytest.raises(errors.WaitTimeout, match=r"test_waits\.py"):
         testing.run_pes(lambda: spin_on[(1,)](flag, out), 1)
 
 
@@ -170,7 +170,9 @@ def test_a_killed_pe_is_named_at_once(tmp_path: Path) -> None:
     script.write_text(textwrap.dedent(KILLED))
     start = time.monotonic()
     command = [sys.executable, "-m", "triton_dist.cli", "run", "-n", "2", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=os.environ | {"TRITON_DIST_WAIT_TIMEOUT": "60"})
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=100, env=os.environ | {"TRITON_DIST_WAIT_TIMEOUT": "60"}
+    )
     assert done.returncode != 0
     assert "PE 1" in done.stdout + done.stderr
     assert time.monotonic() - start < 40

@@ -45,7 +45,10 @@ class DeviceState(ctypes.Structure):
         ("abort", c_uint64),  # address of an int64 abort word
         ("timeout_ns", c_int64),  # deadline of one wait; 0: none
         ("fault", c_uint64),  # address of a Fault
-        ("sync_offset", c_uint64),  # heap offset of the barrier's slots: n_pes slots of 64 bytes, one per PE, own slot at index my_pe
+        (
+            "sync_offset",
+            c_uint64,
+        ),  # heap offset of the barrier's slots: n_pes slots of 64 bytes, one per PE, own slot at index my_pe
         ("sync_count", c_int64),  # barriers passed so far by this PE
         ("trace", c_uint64),  # address of a trace buffer, or 0
         ("dead_pe", c_int64),  # set with the abort word PEER_DIED, else -1

@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-import llvmlite.ir as ir
+from typing import TYPE_CHECKING, Any
 
 from .build import Builder, Value, const, i64, known
-from .domain import ZERO
 from .ltypes import I1, I64, Elem
 from .tensor import Affine, AffineNode, Map, Node, Splat, Table, Term
 
@@ -37,7 +34,7 @@ def scale(b: Builder, x: Affine, factor: Value) -> Affine | None:
     return Affine(b.imul(x.base, factor), tuple(None if t is None else b.imul(t, factor) for t in x.terms))
 
 
-def extend(b: Builder, x: Affine, type_: ir.IntType) -> Affine | None:
+def extend(b: Builder, x: Affine, type_: Any) -> Affine | None:
     if not x.linear:
         return None
     return Affine(b.resize(x.base, type_), tuple(None if t is None else b.resize(t, type_) for t in x.terms))
@@ -49,7 +46,8 @@ def of_op(b: Builder, name: str, nodes: Sequence[Node], out: Elem) -> Affine | N
     if any(f is None for f in forms):
         return None
     x, y = forms[0], forms[-1]
-    assert x is not None and y is not None
+    assert x is not None
+    assert y is not None
     if name in ("arith.addi", "arith.subi"):
         return combine(b, x, y, 1 if name == "arith.addi" else -1)
     if name == "arith.muli":
@@ -64,7 +62,9 @@ def of_op(b: Builder, name: str, nodes: Sequence[Node], out: Elem) -> Affine | N
 
 
 EXACT = frozenset({"arith.addi", "arith.subi", "arith.muli", "arith.shli"})
-"""These are exact modulo 2^n, so their closed form may be evaluated; a sign extension's may only be used for addresses."""
+"""These are exact modulo 2^n, so their closed form may be evaluated; a sign extension's may only be used for
+addresses.
+"""
 
 
 def exact(node: Node) -> bool:
@@ -112,7 +112,7 @@ def separate(b: Builder, node: Node) -> Parts | None:
     """Split an offset into a closed form plus, for each dimension, nodes that vary along that dimension only."""
     if node.affine is not None:
         return (node.affine, {}) if node.affine.linear else None
-    op = getattr(node, "arith", None)
+    op = node.op
     if op in ("arith.addi", "arith.extsi"):
         split = [separate(b, s) for s in node.sources]
         if all(s is not None for s in split):
@@ -199,7 +199,7 @@ def always(b: Builder, mask: Node) -> Value | None:
     """An i1 that is true only if the mask holds over its whole tile; None if that cannot be told."""
     if isinstance(mask, Splat):
         return mask.scalar
-    op = getattr(mask, "arith", None)
+    op = mask.op
     if op == "view":
         return always(b, mask.sources[0])
     if op == "arith.andi":
@@ -211,7 +211,7 @@ def always(b: Builder, mask: Node) -> Value | None:
 
 
 def _compare_always(b: Builder, mask: Node) -> Value | None:
-    predicate = getattr(mask, "predicate", "")
+    predicate = mask.predicate
     x, y = mask.sources
     if predicate not in ("slt", "sle", "sgt", "sge") or x.affine is None or y.affine is None:
         return None
@@ -246,6 +246,3 @@ def _equal_terms(b: Builder, s: Term, t: Term) -> Value:
         return const(I1, 0)
     zero = i64(0)
     return b.icmp_signed("==", zero if s is None else s, zero if t is None else t)
-
-
-__all__ = ["ZERO", "addptr", "always", "bounds", "disjoint_or_same", "integer_node", "lane_stride"]

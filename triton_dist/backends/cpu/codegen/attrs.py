@@ -18,8 +18,8 @@ def enum(op: Any, name: str, keywords: Sequence[str] | Mapping[int, str]) -> str
     attr = get(op, name)
     value = getattr(attr, "value", None)
     if value is not None and hasattr(value, "data"):
-        return keywords[value.data]
-    data = getattr(attr, "data", attr)
+        return keywords[int(value.data)]
+    data: Any = getattr(attr, "data", attr)
     return keywords[data] if isinstance(data, int) else str(getattr(data, "value", data))
 
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import llvmlite.ir as ir
 from llvmlite.ir import instructions
 
 from .ltypes import I32, I64
 
-Value = ir.Value
+if TYPE_CHECKING:
+    # llvmlite has no types; what a checker infers of its decorated methods is wrong.
+    Value = Any
+    IRBuilder = Any
+else:
+    Value = ir.Value
+    IRBuilder = ir.IRBuilder
 
 
 def const(type_: ir.Type, value: float) -> ir.Constant:
@@ -50,13 +57,13 @@ def full(type_: ir.Type, number: float) -> ir.Constant:
     return ir.Constant(type_, number)
 
 
-def _wrap(value: int, type_: ir.Type) -> int:
+def _wrap(value: int, type_: Any) -> int:
     bits = type_.width
     value &= (1 << bits) - 1
     return value - (1 << bits) if bits > 1 and value >> (bits - 1) else value
 
 
-class Builder(ir.IRBuilder):
+class Builder(IRBuilder):
     """llvmlite's builder with the few idioms that this engine repeats."""
 
     scalef = False
@@ -86,7 +93,7 @@ class Builder(ir.IRBuilder):
             return b
         return a if kb == 1 else self.mul(a, b)
 
-    def resize(self, value: Value, type_: ir.IntType, signed: bool = True) -> Value:
+    def resize(self, value: Value, type_: Any, signed: bool = True) -> Value:
         """Truncate or extend a scalar integer."""
         have, want = value.type.width, type_.width
         if have == want:
@@ -101,7 +108,11 @@ class Builder(ir.IRBuilder):
     def splat(self, value: Value, count: int) -> Value:
         """A vector of `count` copies of a scalar."""
         vector = ir.VectorType(value.type, count)
-        if isinstance(value, ir.Constant) and not isinstance(value.constant, ir.Value) and value.constant is not ir.Undefined:
+        if (
+            isinstance(value, ir.Constant)
+            and not isinstance(value.constant, ir.Value)
+            and value.constant is not ir.Undefined
+        ):
             return ir.Constant(vector, [value] * count)
         one = self.insert_element(ir.Constant(vector, ir.Undefined), value, const(I32, 0))
         return self.shuffle_vector(one, ir.Constant(vector, ir.Undefined), full(ir.VectorType(I32, count), 0))

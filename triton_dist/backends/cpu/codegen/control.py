@@ -15,10 +15,10 @@ import llvmlite.ir as ir
 from . import uses
 from .attrs import get
 from .build import Value, const
-from .kernel import Kernel, handles
-from .ltypes import I1, I32, I64, Elem, elem_of, shape_of
+from .kernel import Flow, Kernel, handles
+from .ltypes import I32, I64, Elem, elem_of, shape_of
 from .memory import materialise, materialise_together
-from .tensor import Affine, AffineNode, Buffer, Node, Splat, View
+from .tensor import Affine, AffineNode, Buffer, Node, Splat
 
 
 @dataclass
@@ -129,7 +129,6 @@ def _write(k: Kernel, cells: Sequence[Cell], values: Sequence[Node | Value]) -> 
 
 def _write_tensors(k: Kernel, pairs: list[tuple[Node, Buffer]]) -> None:
     """In place where each element depends on its own old element only; by way of a copy otherwise."""
-    targets = {buffer for _, buffer in pairs}
     groups: dict[tuple[int, ...], list[tuple[Node, Buffer]]] = {}
     for node, buffer in pairs:
         groups.setdefault(buffer.shape, []).append((node, buffer))
@@ -142,7 +141,6 @@ def _write_tensors(k: Kernel, pairs: list[tuple[Node, Buffer]]) -> None:
             return
         materialise_together(k, ready)
         waiting.remove(ready)
-    del targets
 
 
 def materialise_groups(k: Kernel, pairs: Sequence[tuple[Node, Buffer]]) -> None:
@@ -160,7 +158,9 @@ def _through_copies(k: Kernel, pairs: Sequence[tuple[Node, Buffer]]) -> list[tup
 
 
 def _harmless(group: Sequence[tuple[Node, Buffer]], waiting: Sequence[Sequence[tuple[Node, Buffer]]]) -> bool:
-    """Writing the group in place disturbs nobody: no other group reads its buffers, and it reads them index by index."""
+    """Writing the group in place disturbs nobody: no other group reads its buffers, and it reads them index by
+    index.
+    """
     mine = {buffer for _, buffer in group}
     for other in waiting:
         for node, _ in other:
@@ -179,12 +179,12 @@ def _reads_of(node: Node, buffers: set[Buffer], any_read: bool) -> bool:
         if (here, moved) in seen:
             continue
         seen.add((here, moved))
-        if isinstance(here, Buffer) and any(here.pointer is b.pointer for b in buffers):
-            if moved or here not in buffers:
-                return True
+        shared = isinstance(here, Buffer) and any(here.pointer is b.pointer for b in buffers)
+        if shared and (moved or here not in buffers):
+            return True
         if here.affine is not None and not here.affine.linear:
             continue
-        stack.extend((s, moved or isinstance(here, View)) for s in here.sources)
+        stack.extend((s, moved or here.moves) for s in here.sources)
     return False
 
 
@@ -214,7 +214,9 @@ def _settle(k: Kernel, op: Any) -> None:
             k.pending.pop(value, None)
 
 
-def _counted(k: Kernel, op: Any, lower: Value, upper: Value, step: Value, body: Any, args: Sequence[Any], cells: Sequence[Cell]) -> None:
+def _counted(
+    k: Kernel, op: Any, lower: Value, upper: Value, step: Value, body: Any, args: Sequence[Any], cells: Sequence[Cell]
+) -> None:
     b = k.b
     before = b.block
     head, inner, done = (k.fn.append_basic_block(n) for n in ("for", "for.body", "for.end"))
@@ -353,15 +355,14 @@ def function_body(k: Kernel, function: Any, ret: Return | None) -> None:
     blocks = list(function.body.blocks)
     targets = {block: k.fn.append_basic_block("bb") for block in blocks[1:]}
     cells = {block: [_cell_for(k, a.type) for a in block.args] for block in blocks[1:]}
-    outer = (k.__dict__.get("_cfg"), k.__dict__.get("_return"))
-    k.__dict__["_cfg"], k.__dict__["_return"] = (targets, cells), ret
+    outer, k.flow = k.flow, Flow(targets, cells, ret)
     for i, block in enumerate(blocks):
         if i:
             k.b.position_at_end(targets[block])
             for arg, cell in zip(block.args, cells[block], strict=True):
                 k.bind(arg, cell.read(k))
         k.block_ops(block)
-    k.__dict__["_cfg"], k.__dict__["_return"] = outer
+    k.flow = outer
 
 
 def run_region(k: Kernel, region: Any, arguments: Sequence[Value]) -> list[Value]:
@@ -378,7 +379,8 @@ def run_region(k: Kernel, region: Any, arguments: Sequence[Value]) -> list[Value
 
 @handles("tt.return")
 def return_op(k: Kernel, op: Any) -> None:
-    ret: Return | None = k.__dict__["_return"]
+    assert k.flow is not None
+    ret: Return | None = k.flow.ret
     if ret is None:
         k.b.ret(const(I32, 0))
         return
@@ -423,18 +425,15 @@ def cond_branch(k: Kernel, op: Any) -> None:
     k.b.position_at_end(then)
     _jump(k, op.successors[0], rest[: sizes[0]])
     k.b.position_at_end(otherwise)
-    _jump(k, op.successors[1], rest[sizes[0]:])
+    _jump(k, op.successors[1], rest[sizes[0] :])
 
 
 def _jump(k: Kernel, block: Any, values: Sequence[Any]) -> None:
-    targets, cells = k.__dict__["_cfg"]
-    _write(k, cells[block], [k.env[v] for v in values])
-    k.b.branch(targets[block])
+    assert k.flow is not None
+    _write(k, k.flow.cells[block], [k.env[v] for v in values])
+    k.b.branch(k.flow.blocks[block])
 
 
 def _flush_all(k: Kernel) -> None:
     for value in [v for v in k.pending if k.remaining(v) > 0]:
         k.env[value] = materialise(k, k.pending.pop(value))
-
-
-_ = I1

@@ -62,7 +62,9 @@ class Lanes:
 
 
 class Loop:
-    """Evaluates lazy nodes inside one loop nest; remembers what it has computed, and hoists what an outer level allows."""
+    """Evaluates lazy nodes inside one loop nest; remembers what it has computed, and hoists what an outer level
+    allows.
+    """
 
     def __init__(self, builder: Builder, parent_fast: bool = False) -> None:
         self.b = builder
@@ -203,5 +205,5 @@ def looped(loop: Loop, extent: int, step: int, lanes: tuple[int, ...] | None, bo
         body(Index(iv, lanes, loop.level))
         loop.level -= 1
 
-    loop.hoists[loop.level:] = [loop.b.block]
+    loop.hoists[loop.level :] = [loop.b.block]
     loop.b.counted(i64(0), i64(extent), step, inside, f"d{extent}")

@@ -17,7 +17,7 @@ from .build import Builder, Value, i64, like
 from .domain import Chunk, Index, Loop, nest, plan
 from .ltypes import Elem, named
 from .memory import choose, loads_in, run, versioned
-from .tensor import Buffer, Map, Node, Splat
+from .tensor import Buffer, Map, Node
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -134,7 +134,18 @@ def _range(b: Builder, extent: int, step: int, body: Callable[[Value], None]) ->
 class _Tile:
     """One register tile of C, from its first k to its last."""
 
-    def __init__(self, k: Kernel, a: Buffer, b: Buffer, c: Buffer, batch: Sequence[Index], rows: int, columns: int, width: int, depth: int) -> None:
+    def __init__(
+        self,
+        k: Kernel,
+        a: Buffer,
+        b: Buffer,
+        c: Buffer,
+        batch: Sequence[Index],
+        rows: int,
+        columns: int,
+        width: int,
+        depth: int,
+    ) -> None:
         self.k, self.a, self.b, self.c, self.batch = k, a, b, c, batch
         self.rows, self.vectors, self.width, self.depth = rows, columns // width, width, depth
         self.type = ir.VectorType(c.elem.reg, width) if width > 1 else c.elem.reg
@@ -185,7 +196,9 @@ class _Tile:
         column_a = b.add(base_a, b.imul(index, i64(self.a.strides[-1])))
         result = []
         for r in range(self.rows):
-            one = b.load(self.a.at(b, b.add(column_a, i64(r * self.a.strides[-2]))), typ=self.a.elem.reg, align=self.a.elem.size)
+            one = b.load(
+                self.a.at(b, b.add(column_a, i64(r * self.a.strides[-2]))), typ=self.a.elem.reg, align=self.a.elem.size
+            )
             wide = b.splat(one, self.width) if self.width > 1 else one
             result += [self._multiply_add(wide, right[v], sums[r * self.vectors + v]) for v in range(self.vectors)]
         return result
@@ -193,6 +206,3 @@ class _Tile:
     def _multiply_add(self, x: Value, y: Value, total: Value) -> Value:
         b = self.k.b
         return b.math("fma", x, y, total) if self.c.elem.is_float else b.add(b.mul(x, y), total)
-
-
-__all__ = ["Splat", "convert", "emit", "initialise"]

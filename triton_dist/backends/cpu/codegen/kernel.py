@@ -17,7 +17,7 @@ import llvmlite.ir as ir
 from ....errors import UnsupportedOpError
 from ..native.abi import offset
 from ..native.target import Target
-from . import affine, uses
+from . import uses
 from .build import Builder, Value, const, i64
 from .domain import Index, Loop, nest, plan
 from .elementwise import OPS, Ctx
@@ -39,6 +39,17 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
         return handler
 
     return register
+
+
+@dataclass
+class Flow:
+    """The function whose blocks are being emitted: LLVM blocks and argument cells of its blocks, and where it
+    returns to.
+    """
+
+    blocks: dict[Any, ir.Block]
+    cells: dict[Any, list[Any]]
+    ret: Any
 
 
 @dataclass
@@ -65,6 +76,9 @@ class Kernel:
         self.pending: dict[Any, Node] = {}
         self.sites: list[str] = []
         self.blocking = False
+        self.carried: dict[Any, Buffer] = {}
+        """Loop-carried tensors: block argument -> the buffer it lives in."""
+        self.flow: Flow | None = None
         self._arena_at = self._arena_peak = 0
         self.uses = uses.Uses(function)
         self.function = function
@@ -93,7 +107,12 @@ class Kernel:
     def bind(self, result: Any, value: Node | Value) -> None:
         """Give an SSA value its meaning; materialise it now if the analysis says so."""
         if isinstance(value, Node):
-            if result in self.uses.once and not isinstance(value, Buffer) and value.affine is None and not self.uses.rides(result):
+            if (
+                result in self.uses.once
+                and not isinstance(value, Buffer)
+                and value.affine is None
+                and not self.uses.rides(result)
+            ):
                 value = materialise(self, value)
             if value.reads:
                 self.pending[result] = value
@@ -130,6 +149,12 @@ class Kernel:
 
     # Memory of a program
 
+    def global_constant(self, value: ir.Constant, name: str) -> Value:
+        """Read-only data of the module; returns its address."""
+        found: Any = ir.GlobalVariable(self.module, value.type, self.module.get_unique_name(name))
+        found.initializer, found.global_constant, found.linkage = value, True, "private"
+        return found
+
     def local(self, type_: ir.Type, name: str) -> Value:
         """A stack cell; LLVM promotes it to a register."""
         with self.b.at_end_of(self.entry):
@@ -161,7 +186,9 @@ class Kernel:
         yield
         self._arena_at = mark
 
-    def table(self, extent: int, axis: int, rank: int, have: Term, add: Value | None, nodes: Sequence[Node], size: int) -> Table:
+    def table(
+        self, extent: int, axis: int, rank: int, have: Term, add: Value | None, nodes: Sequence[Node], size: int
+    ) -> Table:
         """Byte offsets along one dimension of a pointer tensor, computed once."""
         b = self.b
         buffer = self.allocate((extent,), named("i64"))
@@ -177,7 +204,19 @@ class Kernel:
         nest(loop, walk, body)
         return Table(buffer, self._unit_step(buffer, extent, size), b.load(buffer.at(b, i64(0)), typ=I64))
 
-    def _table_entry(self, loop: Loop, index: Index, extent: int, axis: int, rank: int, have: Term, add: Value | None, nodes: Sequence[Node], size: int, width: int) -> Value:
+    def _table_entry(
+        self,
+        loop: Loop,
+        index: Index,
+        extent: int,
+        axis: int,
+        rank: int,
+        have: Term,
+        add: Value | None,
+        nodes: Sequence[Node],
+        size: int,
+        width: int,
+    ) -> Value:
         from .domain import ZERO
         from .tensor import Affine, AffineNode
 
@@ -292,7 +331,9 @@ class Kernel:
         return Code(str(self.module), self._arena_peak, self.blocking, self.sites)
 
     def accumulator(self, addend: Any, c: Node, compute: Elem) -> Buffer:
-        """Where a dot accumulates: the loop-carried buffer its third operand comes from if nobody else reads that, else new memory."""
+        """Where a dot accumulates: the loop-carried buffer its third operand comes from if nobody else reads
+        that, else new memory.
+        """
         from .dot import initialise
 
         reusable = self.reusable(addend, c)
@@ -326,10 +367,6 @@ class Kernel:
             and any(self._leads_to_carried(v) for v in value.owner.operands)
         )
 
-    @property
-    def carried(self) -> dict[Any, Buffer]:
-        return self.__dict__.setdefault("_carried", {})
-
 
 def compile_module(module: Any, target: Target, contract: bool = True) -> Code:
     """LLVM IR for the module's public function."""
@@ -357,6 +394,3 @@ def _argument(k: Kernel, index: int, elem: Elem, shape: tuple[int, ...] | None) 
     slot = k.b.gep(k.args_ptr, [i64(8 * index)], source_etype=ir.IntType(8))
     value = k.b.load(slot, typ=elem.mem, align=8)
     return k.b.trunc(value, elem.reg) if elem.bits == 1 else value
-
-
-_ = affine

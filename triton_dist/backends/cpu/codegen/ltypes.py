@@ -22,8 +22,8 @@ class Elem:
     name: str
     kind: Kind
     bits: int
-    reg: ir.Type
-    mem: ir.Type
+    reg: Any
+    mem: Any
     pointee: Elem | None = None
 
     @property
@@ -95,6 +95,11 @@ def elem_of(type_: Any) -> Elem:
 
 def _pointee(type_: Any) -> Elem | None:
     return None if type_.name == "tensor" else elem_of(type_)
+
+
+def tensor_shape(type_: Any) -> tuple[int, ...]:
+    """The shape of a type known to be a tensor's."""
+    return tuple(type_.get_shape())
 
 
 def shape_of(type_: Any) -> tuple[int, ...] | None:

@@ -10,13 +10,12 @@ import llvmlite.ir as ir
 
 from . import affine
 from .build import Builder, Value, full, i64, known
-from .domain import Chunk, Index, Lanes, Loop, Plan, nest, plan
-from .ltypes import I1, I64, Elem
+from .domain import Chunk, Lanes, Loop, Plan, nest, plan
+from .ltypes import I1, Elem
 from .tensor import (
     Buffer,
     Node,
     Table,
-    buffer_node,
     from_memory,
     gather,
     masked_load,
@@ -36,7 +35,9 @@ WIDTH = 32
 class Load(Node):
     """A load that has not happened yet. Masked-off lanes give `other` (zero without one)."""
 
-    def __init__(self, pointer: Node, mask: Node | None, other: Node | None, elem: Elem, volatile: bool = False) -> None:
+    def __init__(
+        self, pointer: Node, mask: Node | None, other: Node | None, elem: Elem, volatile: bool = False
+    ) -> None:
         parts = tuple(n for n in (pointer, mask, other) if n is not None)
         super().__init__(
             pointer.shape,
@@ -105,6 +106,7 @@ def _closed(loop: Loop, pointer: Node, chunk: Chunk, size: int) -> tuple[Value, 
     total, pattern = form.base, [0] * chunk.width
     for d, term in enumerate(form.terms):
         index = chunk.dims[d]
+        stride = None
         if term is None or pointer.shape[d] == 1:
             continue
         if isinstance(term, Table):
@@ -116,11 +118,11 @@ def _closed(loop: Loop, pointer: Node, chunk: Chunk, size: int) -> tuple[Value, 
             total, stride = b.iadd(total, term.first), size
             total = b.iadd(total, b.imul(index.base, i64(size)))
         else:
-            stride = known(term) if index.lanes is not None else 0
-            if stride is None:
+            stride = known(term)
+            if stride is None and index.lanes is not None:
                 return None
             total = b.iadd(total, b.imul(term, index.base))
-        if index.lanes is not None:
+        if index.lanes is not None and stride is not None:
             pattern = [p + lane * stride for p, lane in zip(pattern, index.lanes, strict=True)]
     if not any(pattern):
         return total, "uniform"
@@ -133,10 +135,9 @@ def _closed(loop: Loop, pointer: Node, chunk: Chunk, size: int) -> tuple[Value, 
 def choose(shape: Sequence[int], nodes: Iterable[Node], width: int = WIDTH, slow: Sequence[int] = ()) -> Plan:
     """Walk along the dimension in which most accesses of the tree are contiguous."""
     votes = [0.0] * len(shape)
-    for access, maps in _accesses(nodes, len(shape)):
+    for access in _accesses(nodes, len(shape)):
         for d, weight in _contiguous_dims(access):
-            if d < len(maps) and maps[d] is not None:
-                votes[maps[d]] += weight
+            votes[d] += weight
     last = max((d for d, n in enumerate(shape) if n > 1), default=0)
     if last < len(votes):
         votes[last] += 0.1
@@ -158,21 +159,22 @@ def _contiguous_dims(access: Node) -> list[tuple[int, float]]:
     return found + [(d, 0.6) for d, t in enumerate(form.terms) if isinstance(t, Table)]
 
 
-def _accesses(nodes: Iterable[Node], rank: int) -> list[tuple[Node, list[int | None]]]:
-    """Pointers and buffers of a tree whose dimensions are the tile's own (views that move dimensions are not followed)."""
-    found: list[tuple[Node, list[int | None]]] = []
+def _accesses(nodes: Iterable[Node], rank: int) -> list[Node]:
+    """Pointers and buffers of a tree whose dimensions are the tile's own (views that move dimensions are not
+    followed).
+    """
+    found: list[Node] = []
     seen: set[Node] = set()
     stack = list(nodes)
-    identity: list[int | None] = list(range(rank))
     while stack:
         node = stack.pop()
         if node in seen or len(node.shape) != rank:
             continue
         seen.add(node)
         if isinstance(node, Load):
-            found.append((node.pointer, identity))
+            found.append(node.pointer)
         elif isinstance(node, Buffer) or (node.elem.kind == "ptr" and node.affine is not None):
-            found.append((node, identity))
+            found.append(node)
         stack.extend(node.sources)
     return found
 
@@ -224,7 +226,9 @@ def run(k: Kernel, walk: Plan, body: Body, fast: bool = False, replaced: dict[No
     nest(loop, walk, lambda chunk: body(loop, chunk))
 
 
-def versioned(k: Kernel, walk: Plan, body: Body, nodes: Sequence[Node], extra: Sequence[tuple[Node, Node | None]] = ()) -> None:
+def versioned(
+    k: Kernel, walk: Plan, body: Body, nodes: Sequence[Node], extra: Sequence[tuple[Node, Node | None]] = ()
+) -> None:
     """Emit a loop over lazy nodes, in a fast version for full tiles where that pays."""
     accesses = [(load.pointer, load.mask) for load in loads_in(nodes)] + list(extra)
     masked = any(m is not None for _, m in accesses)
@@ -296,7 +300,9 @@ def _read_first(k: Kernel, loads: Sequence[Load]) -> dict[Node, Node]:
     return {load: materialise(k, load) for load in loads}
 
 
-def _fusable(k: Kernel, walk: Plan, loads: Sequence[Load], pointer: Node, value: Node, mask: Node | None) -> Value | None:
+def _fusable(
+    k: Kernel, walk: Plan, loads: Sequence[Load], pointer: Node, value: Node, mask: Node | None
+) -> Value | None:
     """An i1: the loop may read and write chunk by chunk, with no masks."""
     condition = conditions(k, [(pointer, mask), *((ld.pointer, ld.mask) for ld in loads)], walk)
     if condition is None:
@@ -334,6 +340,3 @@ def _store_one(b: Builder, data: Value, address: Value, bit: Value | None, elem:
         return
     with b.if_then(bit):
         b.store(data, pointer_of(b, address), align=elem.size)
-
-
-__all__ = ["I64", "Index", "Load", "buffer_node", "choose", "materialise", "run", "store", "versioned"]

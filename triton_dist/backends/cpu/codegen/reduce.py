@@ -15,11 +15,11 @@ import llvmlite.ir as ir
 
 from . import floats
 from .attrs import integer
-from .build import Value, i64, known
+from .build import Value, i64
 from .domain import ZERO, Chunk, Index, Lanes, Loop, nest, plan
 from .ltypes import Elem, elem_of
 from .memory import choose, loads_in, materialise
-from .tensor import Buffer, Node, from_memory, to_memory
+from .tensor import Buffer, Node
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -136,7 +136,16 @@ def _along(k: Kernel, loop: Loop, nodes: Sequence[Node], axis: int, block: Any, 
     return [k.b.load(cell, typ=_wide(n.elem, width)) for cell, n in zip(cells, nodes, strict=True)]
 
 
-def _accumulate(k: Kernel, loop: Loop, nodes: Sequence[Node], block: Any, cells: Sequence[Value], span: tuple[int, int, int], pattern: tuple[int, ...] | None, at: Any) -> None:
+def _accumulate(
+    k: Kernel,
+    loop: Loop,
+    nodes: Sequence[Node],
+    block: Any,
+    cells: Sequence[Value],
+    span: tuple[int, int, int],
+    pattern: tuple[int, ...] | None,
+    at: Any,
+) -> None:
     first, extent, step = span
 
     def inside(iv: Value) -> None:
@@ -147,7 +156,7 @@ def _accumulate(k: Kernel, loop: Loop, nodes: Sequence[Node], block: Any, cells:
             k.b.store(value, cell)
         loop.level -= 1
 
-    loop.hoists[loop.level:] = [k.b.block]
+    loop.hoists[loop.level :] = [k.b.block]
     k.b.counted(i64(first), i64(extent), step, inside, "reduce")
 
 
@@ -197,5 +206,3 @@ _NEUTRAL = {
     "arith.maxui": lambda e: 0,
     "arith.minui": lambda e: -1,
 }
-
-__all__ = ["emit", "from_memory", "known", "to_memory"]

@@ -24,10 +24,7 @@ ASSERTION = 7
 def _text(k: Kernel, text: str) -> Value:
     """A zero-terminated constant."""
     data = bytearray(text.encode() + b"\0")
-    constant = ir.Constant(ir.ArrayType(I8, len(data)), data)
-    found = ir.GlobalVariable(k.module, constant.type, k.module.get_unique_name("text"))
-    found.initializer, found.global_constant, found.linkage = constant, True, "private"
-    return found
+    return k.global_constant(ir.Constant(ir.ArrayType(I8, len(data)), data), "text")
 
 
 def _printf(k: Kernel, text: str, values: list[Value]) -> None:
@@ -62,7 +59,9 @@ def _print_tensor(k: Kernel, node: Node, elem: Elem, prefix: str, hexadecimal: b
     def body(loop: Loop, chunk: Chunk) -> None:
         form, argument = _formatted(k, loop.scalar(source, chunk), elem, hexadecimal, signed)
         places = ", ".join("%lld" for _ in chunk.dims)
-        _printf(k, f"pid (%d, %d, %d) idx ({places}){prefix}{form}\n", [*k.pid, *[d.base for d in chunk.dims], argument])
+        _printf(
+            k, f"pid (%d, %d, %d) idx ({places}){prefix}{form}\n", [*k.pid, *[d.base for d in chunk.dims], argument]
+        )
 
     run(k, plan(source.shape, 1), body)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """tt.dot_scaled: microscaled operands (OCP MX) decoded to fp32, then an ordinary dot.
 
-An element of a block of 32 along K is multiplied by 2^(scale - 127); scale 255 is NaN. fp4 (e2m1) comes two to a byte, the
-lower half first (OCP Microscaling Formats 1.0, sections 5.2-5.4).
+An element of a block of 32 along K is multiplied by 2^(scale - 127); scale 255 is NaN. fp4 (e2m1) comes two to a
+byte, the lower half first (OCP Microscaling Formats 1.0, sections 5.2-5.4).
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 import llvmlite.ir as ir
 
-from . import dot, floats
+from . import dot
 from .attrs import enum, get
 from .build import Builder, Value, const, full, i64, like
 from .domain import Chunk, Index, Lanes, Loop
 from .kernel import Kernel, handles
-from .ltypes import F32, I32, Elem, elem_of, named
-from .tensor import Map, Node, View, broadcast, expand_dims, reshape
+from .ltypes import F32, I32, named
+from .tensor import Map, Node, broadcast, expand_dims, reshape
 
 KINDS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "bf16", "fp16")
 BLOCK = 32
@@ -85,6 +85,8 @@ def _power(b: Builder, scale: Value) -> Value:
 class Fp4(Node):
     """e2m1 numbers out of bytes: the tensor is twice as long along `axis`."""
 
+    moves = True
+
     def __init__(self, source: Node, axis: int) -> None:
         shape = tuple(2 * n if d == axis else n for d, n in enumerate(source.shape))
         super().__init__(shape, named("f32"), source.varies | {axis}, source.cost + 8, source.reads, sources=(source,))
@@ -94,7 +96,9 @@ class Fp4(Node):
         b, index = loop.b, chunk.dims[self.axis]
         dims = list(chunk.dims)
         lanes = None if index.lanes is None else tuple(lane // 2 for lane in index.lanes)
-        dims[self.axis] = loop.derived(("fp4", id(index)), lambda: Index(b.lshr(index.base, i64(1)), lanes, index.level))
+        dims[self.axis] = loop.derived(
+            ("fp4", id(index)), lambda: Index(b.lshr(index.base, i64(1)), lanes, index.level)
+        )
         byte = loop.vector(self.sources[0], loop.chunk(dims, chunk.width))
         wide = like(byte, I32)
         number = b.zext(byte, wide)
@@ -113,6 +117,3 @@ def _e2m1(b: Builder, code: Value, wide: ir.Type) -> Value:
     magnitude = b.shl(b.and_(code, full(wide, 7)), full(wide, 22))
     number = b.fmul(b.bitcast(magnitude, like(code, F32)), full(like(code, F32), 2.0**126))
     return b.bitcast(b.or_(b.bitcast(number, wide), sign), like(code, F32))
-
-
-_ = (Elem, View, elem_of, floats)

@@ -12,19 +12,23 @@ from .attrs import integer
 from .build import Value, const, full, i64
 from .domain import ZERO, Chunk, Index, Lanes, Loop, looped, nest, plan
 from .kernel import Kernel, handles
-from .ltypes import I1, I64, elem_of, shape_of
-from .memory import choose, loads_in, materialise, run
-from .tensor import Buffer, Map, Node, View, buffer_node, every, row_major
+from .ltypes import I1, I64, elem_of, tensor_shape
+from .memory import loads_in, materialise, run
+from .tensor import Buffer, Node, View, buffer_node, every
 
 
 class Join(Node):
     """Two tensors along a new last dimension."""
 
+    moves = True
+
     def __init__(self, left: Node, right: Node) -> None:
         sources = (left, right)
         shape = (*left.shape, 2)
         varies = left.varies | right.varies | {len(left.shape)}
-        super().__init__(shape, left.elem, varies, left.cost + right.cost + 1, left.reads | right.reads, sources=sources)
+        super().__init__(
+            shape, left.elem, varies, left.cost + right.cost + 1, left.reads | right.reads, sources=sources
+        )
 
     def lanes(self, loop: Loop, chunk: Chunk) -> Lanes:
         b, last = loop.b, chunk.dims[-1]
@@ -66,8 +70,7 @@ def _half(source: Node, which: int) -> Node:
 def cat(k: Kernel, op: Any) -> None:
     """The halves of a new buffer."""
     left, right = (k.node(v) for v in op.operands)
-    shape = shape_of(op.results[0].type)
-    assert shape is not None
+    shape = tensor_shape(op.results[0].type)
     target = k.allocate(shape, left.elem)
     materialise(k, left, _part(k, target, left.shape, 0))
     materialise(k, right, _part(k, target, right.shape, left.shape[0]))
@@ -81,8 +84,12 @@ def _part(k: Kernel, target: Buffer, shape: Sequence[int], row: int) -> Buffer:
 class Gather(Node):
     """Elements picked by an index tensor along one axis. Indices wrap at the extent, so that none leaves the tensor."""
 
+    moves = True
+
     def __init__(self, source: Buffer, indices: Node, axis: int) -> None:
-        super().__init__(indices.shape, source.elem, every(indices.shape), indices.cost + 3, indices.reads, sources=(source, indices))
+        super().__init__(
+            indices.shape, source.elem, every(indices.shape), indices.cost + 3, indices.reads, sources=(source, indices)
+        )
         self.axis = axis
 
     def lanes(self, loop: Loop, chunk: Chunk) -> Lanes:
@@ -107,7 +114,7 @@ def gather(k: Kernel, op: Any) -> None:
 def histogram(k: Kernel, op: Any) -> None:
     source, mask = k.node(op.operands[0]), k.optional(op, 1)
     result = op.results[0]
-    counts = k.allocate(shape_of(result.type), elem_of(result.type))
+    counts = k.allocate(tensor_shape(result.type), elem_of(result.type))
     from .tensor import Splat
 
     materialise(k, Splat(counts.shape, counts.elem, const(counts.elem.reg, 0)), counts)
@@ -150,7 +157,16 @@ def scan(k: Kernel, op: Any) -> None:
         k.bind(result, target)
 
 
-def _scan_line(k: Kernel, loop: Loop, op: Any, nodes: Sequence[Node], targets: Sequence[Buffer], axis: int, reverse: bool, chunk: Chunk) -> None:
+def _scan_line(
+    k: Kernel,
+    loop: Loop,
+    op: Any,
+    nodes: Sequence[Node],
+    targets: Sequence[Buffer],
+    axis: int,
+    reverse: bool,
+    chunk: Chunk,
+) -> None:
     b, extent = k.b, nodes[0].shape[axis]
     block = op.regions[0].blocks[0]
     types = [ir.VectorType(n.elem.reg, chunk.width) if chunk.width > 1 else n.elem.reg for n in nodes]
@@ -190,7 +206,7 @@ def map_elementwise(k: Kernel, op: Any) -> None:
     """A region with control flow of its own, run for each element (or each pack of neighbours)."""
     pack = integer(op, "pack")
     nodes = [materialise(k, k.node(v)) for v in op.operands]
-    targets = [k.allocate(shape_of(r.type), elem_of(r.type)) for r in op.results]
+    targets = [k.allocate(tensor_shape(r.type), elem_of(r.type)) for r in op.results]
     shape = nodes[0].shape
     flat = [_flat(n) for n in nodes]
     out = [_flat(t) for t in targets]
@@ -218,7 +234,9 @@ def _flat(buffer: Buffer) -> Buffer:
     return buffer_node((count,), buffer.elem, buffer.pointer, (1,))
 
 
-def _map_pack(k: Kernel, loop: Loop, op: Any, sources: Sequence[Buffer], targets: Sequence[Buffer], index: Index, pack: int) -> None:
+def _map_pack(
+    k: Kernel, loop: Loop, op: Any, sources: Sequence[Buffer], targets: Sequence[Buffer], index: Index, pack: int
+) -> None:
     from .control import run_region
 
     places = [loop.chunk((Index(k.b.add(index.base, i64(p)), None, index.level),), 1) for p in range(pack)]
@@ -227,6 +245,3 @@ def _map_pack(k: Kernel, loop: Loop, op: Any, sources: Sequence[Buffer], targets
     for i, target in enumerate(targets):
         for p, place in enumerate(places):
             target.store(loop, place, values[i * pack + p])
-
-
-_ = (Map, choose, row_major)

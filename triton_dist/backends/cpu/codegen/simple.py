@@ -14,7 +14,7 @@ from .build import Value, const, i64
 from .domain import Chunk, Loop, plan
 from .elementwise import COST, OPS, Ctx
 from .kernel import Kernel, handles
-from .ltypes import I1, I32, Elem, elem_of, shape_of
+from .ltypes import I1, I32, Elem, elem_of, shape_of, tensor_shape
 from .memory import Load, _load_one, materialise, run, store
 from .tensor import (
     Affine,
@@ -47,7 +47,7 @@ def elementwise(k: Kernel, op: Any) -> None:
         return
     sources = [_as_node(k, v, shape) for v in op.operands]
     node = Map(shape, out, sources, lambda b, a: handler(ctx, a), COST[op.name])
-    node.arith = op.name
+    node.op = op.name
     if op.name == "arith.cmpi":
         from .elementwise import CMPI
 
@@ -73,7 +73,7 @@ def _number(elem: Elem, value: float) -> ir.Constant:
 def scalar_constant(op: Any) -> Value:
     from ....ir import dense_splat
 
-    return _number(elem_of(op.results[0].type), dense_splat(get(op, "value")))
+    return _number(elem_of(op.results[0].type), dense_splat(get(op, "value")) or 0)
 
 
 @handles("arith.constant")
@@ -84,7 +84,7 @@ def constant(k: Kernel, op: Any) -> None:
     elem, shape = elem_of(result.type), shape_of(result.type)
     number = dense_splat(get(op, "value"))
     if shape is None:
-        k.bind(result, _number(elem, number))
+        k.bind(result, _number(elem, number or 0))
     elif number is not None:
         k.bind(result, Splat(shape, elem, _number(elem, number)))
     else:
@@ -95,11 +95,10 @@ def _constant_array(k: Kernel, op: Any, elem: Elem, shape: tuple[int, ...]) -> N
     from ....ir import dense_values
 
     values = dense_values(get(op, "value")).reshape(-1)
-    data = ir.Constant(ir.ArrayType(elem.mem, len(values)), [ir.Constant(elem.mem, _number(elem, v.item()).constant) for v in values])
-    name = k.module.get_unique_name("dense")
-    array = ir.GlobalVariable(k.module, data.type, name)
-    array.initializer, array.global_constant, array.linkage = data, True, "private"
-    return buffer_node(shape, elem, array, row_major(shape))
+    data = ir.Constant(
+        ir.ArrayType(elem.mem, len(values)), [ir.Constant(elem.mem, _number(elem, v.item()).constant) for v in values]
+    )
+    return buffer_node(shape, elem, k.global_constant(data, "dense"), row_major(shape))
 
 
 @handles("tt.get_program_id")
@@ -119,7 +118,9 @@ def num_programs(k: Kernel, op: Any) -> None:
 @handles("tt.make_range")
 def make_range(k: Kernel, op: Any) -> None:
     start, result = integer(op, "start"), op.results[0]
-    k.bind(result, AffineNode(shape_of(result.type), elem_of(result.type), Affine(const(I32, start), (const(I32, 1),))))
+    k.bind(
+        result, AffineNode(tensor_shape(result.type), elem_of(result.type), Affine(const(I32, start), (const(I32, 1),)))
+    )
 
 
 # Shapes
@@ -128,7 +129,7 @@ def make_range(k: Kernel, op: Any) -> None:
 @handles("tt.splat")
 def splat(k: Kernel, op: Any) -> None:
     result = op.results[0]
-    k.bind(result, Splat(shape_of(result.type), elem_of(result.type), k.scalar(op.operands[0])))
+    k.bind(result, Splat(tensor_shape(result.type), elem_of(result.type), k.scalar(op.operands[0])))
 
 
 @handles("tt.unsplat")
@@ -143,15 +144,15 @@ def unsplat(k: Kernel, op: Any) -> None:
 
 def _viewed(new: Node, old: Node) -> Node:
     """Remember that a mask is the same one under other indices."""
-    if new is not old and not hasattr(new, "arith"):
-        new.arith = "view"
+    if new is not old and not new.op:
+        new.op = "view"
     return new
 
 
 @handles("tt.broadcast")
 def broadcast_op(k: Kernel, op: Any) -> None:
     node = k.node(op.operands[0])
-    k.bind(op.results[0], _viewed(broadcast(node, shape_of(op.results[0].type)), node))
+    k.bind(op.results[0], _viewed(broadcast(node, tensor_shape(op.results[0].type)), node))
 
 
 @handles("tt.expand_dims")
@@ -168,7 +169,7 @@ def trans(k: Kernel, op: Any) -> None:
 
 @handles("tt.reshape")
 def reshape_op(k: Kernel, op: Any) -> None:
-    k.bind(op.results[0], reshape(k.node(op.operands[0]), shape_of(op.results[0].type)))
+    k.bind(op.results[0], reshape(k.node(op.operands[0]), tensor_shape(op.results[0].type)))
 
 
 @handles("tt.addptr")
@@ -204,7 +205,9 @@ def _flag(op: Any, name: str) -> bool:
     return attr is not None and bool(getattr(getattr(attr, "value", attr), "data", True))
 
 
-def _scalar_load(k: Kernel, pointer: Value, mask: Value | None, other: Value | None, elem: Elem, volatile: bool) -> Value:
+def _scalar_load(
+    k: Kernel, pointer: Value, mask: Value | None, other: Value | None, elem: Elem, volatile: bool
+) -> Value:
     from .tensor import from_memory
 
     b = k.b
@@ -405,10 +408,9 @@ def dot_op(k: Kernel, op: Any) -> None:
     dot.emit(k, op)
 
 
-@handles("tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return", "llvm.intr.assume", "ttg.barrier", "gpu.barrier")
+@handles(
+    "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return", "llvm.intr.assume", "ttg.barrier", "gpu.barrier"
+)
 def nothing(k: Kernel, op: Any) -> None:
     """The end of a region; a hint; a barrier among the threads of a program, which is one thread here."""
     del k, op
-
-
-_ = I1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import llvmlite.ir as ir
 
@@ -19,7 +20,9 @@ from .ltypes import I64, PTR, Elem, named
 
 @dataclass(eq=False)
 class Table:
-    """Offsets (in bytes) along one dimension, materialised; `step` is an i1: every entry is one element after the last."""
+    """Offsets (in bytes) along one dimension, materialised; `step` is an i1: every entry is one element after the
+    last.
+    """
 
     buffer: Buffer
     step: Value
@@ -62,6 +65,13 @@ class Node:
     affine: Affine | None = None
     hoistable: bool = True
     sources: tuple[Node, ...] = ()
+    op: str = ""
+    """The arith op a Map stands for, or "view" for the same elements under other indices: what questions about masks
+    and offsets look through."""
+    predicate: str = ""
+    """Of an arith.cmpi."""
+    moves: ClassVar[bool] = False
+    """It reads its sources under other indices than its own."""
 
     def lanes(self, loop: Loop, chunk: Chunk) -> Lanes:
         raise NotImplementedError
@@ -104,7 +114,7 @@ class AffineNode(Node):
         return Lanes(result, False)
 
 
-def _term(loop: Loop, term: Value | Table, chunk: Chunk, index: Index, reg: ir.IntType) -> tuple[Value, Value | None]:
+def _term(loop: Loop, term: Value | Table, chunk: Chunk, index: Index, reg: Any) -> tuple[Value, Value | None]:
     """The part of a term that all lanes share, and the part that differs."""
     b = loop.b
     if isinstance(term, Table):
@@ -141,7 +151,15 @@ Emit = Callable[[Builder, Sequence[Value]], Value]
 class Map(Node):
     """An elementwise operation: `emit` takes all scalars or all vectors."""
 
-    def __init__(self, shape: Sequence[int], elem: Elem, sources: Sequence[Node], emit: Emit, cost: int = 1, hoistable: bool = True) -> None:
+    def __init__(
+        self,
+        shape: Sequence[int],
+        elem: Elem,
+        sources: Sequence[Node],
+        emit: Emit,
+        cost: int = 1,
+        hoistable: bool = True,
+    ) -> None:
         super().__init__(
             tuple(shape),
             elem,
@@ -164,7 +182,16 @@ class Map(Node):
 class View(Node):
     """Another node seen through a change of indices: broadcast, expand_dims, trans, reshape."""
 
-    def __init__(self, shape: Sequence[int], source: Node, reindex: Callable[[Loop, Chunk], Chunk], varies: frozenset[int], affine: Affine | None = None) -> None:
+    moves = True
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        source: Node,
+        reindex: Callable[[Loop, Chunk], Chunk],
+        varies: frozenset[int],
+        affine: Affine | None = None,
+    ) -> None:
         super().__init__(tuple(shape), source.elem, varies, source.cost, source.reads, affine, sources=(source,))
         self.reindex = reindex
 
@@ -203,13 +230,17 @@ class Buffer(Node):
         b = loop.b
         offset, pattern, dynamic = self.address(loop, chunk)
         if pattern is None and dynamic is None:
-            return Lanes(from_memory(b, b.load(self.at(b, offset), typ=self.elem.mem, align=self.elem.size), self.elem), True)
+            return Lanes(
+                from_memory(b, b.load(self.at(b, offset), typ=self.elem.mem, align=self.elem.size), self.elem), True
+            )
         vector = ir.VectorType(self.elem.mem, chunk.width)
         if dynamic is None and pattern == tuple(range(chunk.width)):
             return Lanes(from_memory(b, b.load(self.at(b, offset), typ=vector, align=self.elem.size), self.elem), False)
         return Lanes(from_memory(b, self._gather(loop, chunk, offset, pattern, dynamic), self.elem), False)
 
-    def _gather(self, loop: Loop, chunk: Chunk, offset: Value, pattern: tuple[int, ...] | None, dynamic: Value | None) -> Value:
+    def _gather(
+        self, loop: Loop, chunk: Chunk, offset: Value, pattern: tuple[int, ...] | None, dynamic: Value | None
+    ) -> Value:
         b, vector = loop.b, ir.VectorType(self.elem.mem, chunk.width)
         if dynamic is None and pattern is not None and _repeats(pattern):
             return _repeated(b, self, offset, pattern)
@@ -284,7 +315,9 @@ def _ones(b: Builder, count: int) -> Value:
     return b.lane_constant(ir.IntType(1), [1] * count)
 
 
-def gather(b: Builder, pointers: Value, mask: Value | None, other: Value | None, type_: ir.VectorType, align: int) -> Value:
+def gather(
+    b: Builder, pointers: Value, mask: Value | None, other: Value | None, type_: ir.VectorType, align: int
+) -> Value:
     mask = _ones(b, type_.count) if mask is None else mask
     other = ir.Constant(type_, ir.Undefined) if other is None else other
     name = f"llvm.masked.gather.{_mangled(type_)}.v{type_.count}p0"
@@ -307,8 +340,12 @@ def masked_store(b: Builder, value: Value, pointer: Value, mask: Value, align: i
     _aligned_call(b, name, ir.VoidType(), [value, pointer, mask], align, [const(ir.IntType(32), align)], 2)
 
 
-def _aligned_call(b: Builder, name: str, result: ir.Type, args: list[Value], align: int, imm: list[Value], at: int) -> Value:
-    """LLVM's masked intrinsics take their alignment as an immediate operand at position `at`; newer LLVM upgrades this form."""
+def _aligned_call(
+    b: Builder, name: str, result: ir.Type, args: list[Value], align: int, imm: list[Value], at: int
+) -> Value:
+    """LLVM's masked intrinsics take their alignment as an immediate operand at position `at`; newer LLVM upgrades
+    this form.
+    """
     del align
     return b.call_intrinsic(name, result, [*args[:at], *imm, *args[at:]])
 
@@ -357,7 +394,7 @@ def expand_dims(node: Node, axis: int) -> Node:
         return AffineNode(shape, node.elem, affine)
 
     def reindex(loop: Loop, chunk: Chunk) -> Chunk:
-        return loop.chunk([*chunk.dims[:axis], *chunk.dims[axis + 1:]], chunk.width)
+        return loop.chunk([*chunk.dims[:axis], *chunk.dims[axis + 1 :]], chunk.width)
 
     return View(shape, node, reindex, frozenset(d if d < axis else d + 1 for d in node.varies))
 
@@ -393,7 +430,9 @@ def reshape(node: Node, shape: Sequence[int]) -> Node:
         key = ("reshape", tuple(node.shape), tuple(id(d) for d in chunk.dims))
         linear = loop.derived(key, lambda: _linear(loop, chunk, want))
         dims = [
-            loop.derived((*key, d), lambda d=d: _digit(loop, linear, have[d], node.shape[d])) if node.shape[d] > 1 else ZERO
+            loop.derived((*key, d), lambda d=d: _digit(loop, linear, have[d], node.shape[d]))
+            if node.shape[d] > 1
+            else ZERO
             for d in range(len(node.shape))
         ]
         return loop.chunk(dims, chunk.width)
@@ -414,7 +453,7 @@ def _digit(loop: Loop, linear: Index, stride: int, extent: int) -> Index:
     b = loop.b
     base = linear.base
     if known(base) is not None:
-        base = i64(known(base) // stride % extent)
+        base = i64((known(base) or 0) // stride % extent)
     else:
         base = b.and_(b.lshr(base, i64(stride.bit_length() - 1)), i64(extent - 1))
     lanes = None if linear.lanes is None else tuple(x // stride % extent for x in linear.lanes)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from .elementwise import COST
@@ -12,7 +11,8 @@ EXPENSIVE = 5
 """Operations an element above which a value with several consumers is materialised."""
 
 FREE = frozenset({
-    "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.trans", "tt.reshape", "tt.make_range", "tt.addptr", "arith.constant", "tt.unsplat",
+    "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.trans", "tt.reshape", "tt.make_range", "tt.addptr", "tt.unsplat",
+    "arith.constant",
 })  # fmt: skip
 LOOPS = ("scf.for", "scf.while")
 
@@ -107,13 +107,10 @@ class Uses:
         return found if at is not None else None
 
 
-def walk(op: Any) -> Iterator[Any]:
-    yield from op.walk()
-
-
 EFFECTS = frozenset({
-    "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.call", "tt.assert", "tt.descriptor_store", "tt.atomic_poll", "tt.atomic_store",
-    "tt.descriptor_scatter", "tt.descriptor_reduce", "tt.print",
+    "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_poll", "tt.atomic_store", "tt.call", "tt.assert",
+    "tt.print",
+    "tt.descriptor_store", "tt.descriptor_scatter", "tt.descriptor_reduce",
 })  # fmt: skip
 
 

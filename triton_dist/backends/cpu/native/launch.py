@@ -146,7 +146,19 @@ class Launcher:
         if launcher is not None:
             launcher._function.set_result(function)
 
-    def __call__(self, grid_x: int, grid_y: int, grid_z: int, stream: Any, function: int | None, packed: Any, launch_metadata: Any, enter: Any, leave: Any, *args: Any) -> None:
+    def __call__(
+        self,
+        grid_x: int,
+        grid_y: int,
+        grid_z: int,
+        stream: Any,
+        function: int | None,
+        packed: Any,
+        launch_metadata: Any,
+        enter: Any,
+        leave: Any,
+        *args: Any,
+    ) -> None:
         total = grid_x * grid_y * grid_z
         if total <= 0:
             return
@@ -183,8 +195,9 @@ class Launcher:
         buffer = ctypes.create_string_buffer(args, max(8, len(args)))
         arena = (self.arena + 4095) // 4096 * 4096
         launch = Launch(
-            function=function, args=ctypes.addressof(buffer), grid_x=grid[0], grid_y=grid[1], grid_z=grid[2], total=total,
-            chunk=1 if self.blocking else max(1, total // (workers * 8)), state=ctypes.addressof(device), arena_size=arena,
+            function=function, args=ctypes.addressof(buffer), grid_x=grid[0], grid_y=grid[1], grid_z=grid[2],
+            total=total, chunk=1 if self.blocking else max(1, total // (workers * 8)),
+            state=ctypes.addressof(device), arena_size=arena,
             pool=_pool.address, limit=MOST_WORKERS, id=next(_serial),
         )  # fmt: skip
         if device.trace:

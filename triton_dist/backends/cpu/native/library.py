@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The host's symbols: which native function each stands for, and the LLVM IR of all of them.
 
-`SYMBOLS` is what the code generator resolves `tt.extern_elementwise` against. Scope variants (block, warp, wave, wg) and
-non-blocking ones share a function: a program is one thread here, and a put completes at once.
+`SYMBOLS` is what the code generator resolves `tt.extern_elementwise` against. Scope variants (block, warp, wave, wg)
+and non-blocking ones share a function: a program is one thread here, and a put completes at once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ _P_TYPES = {
 }  # fmt: skip
 COMPARE = ("eq", "ne", "gt", "le", "lt", "ge")
 """Comparison codes 0 to 5 (NVSHMEM's numbers)."""
-_BLOCKS = frozenset({"barrier_all", "barrier", "sync_all", "sync", "team_sync", "broadcastmem", "broadcast", "fcollectmem", "fcollect"})
+_BLOCKS = frozenset(
+    {"barrier_all", "barrier", "sync_all", "sync", "team_sync", "broadcastmem", "broadcast", "fcollectmem", "fcollect"}
+)
 _SAME = {"sync_all": "barrier_all", "sync": "barrier", "team_sync": "barrier", "fence": "quiet", "fence_pe": "quiet_pe"}
 _PURE = frozenset({"my_pe", "n_pes", "team_my_pe", "team_n_pes", "team_translate_pe", "quiet", "quiet_pe"})
 
@@ -121,7 +123,7 @@ def _offsets(structure: type) -> SimpleNamespace:
 
 
 def _text(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text()
+    return resources.files("triton_dist.backends.cpu.native").joinpath(name).read_text()
 
 
 def _fill(file: str, **values: object) -> str:
@@ -153,11 +155,13 @@ def runtime_ir() -> str:
     narrow = "define i32 @host_p_"
     for t, size in (("i8", 1), ("i16", 2), ("float", 4), ("double", 8)):
         text = _fill("typed.ll", t=t, size=size, ext="")
-        parts.append(text[text.index(narrow):])
+        parts.append(text[text.index(narrow) :])
     vendor = simulated()
     if vendor is not None:
         parts.append(vendor.ir())
     return "\n".join(parts)
 
 
-_COMPARES = [("eq", "eq"), ("ne", "ne")] + [(p + c, f"{s}{c}") for p, s in (("", "s"), ("u", "u")) for c in ("gt", "ge", "lt", "le")]
+_COMPARES = [("eq", "eq"), ("ne", "ne")] + [
+    (p + c, f"{s}{c}") for p, s in (("", "s"), ("u", "u")) for c in ("gt", "ge", "lt", "le")
+]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Loading an object file: sections into executable memory, relocations applied, no linker and no LLVM needed.
 
-Only what LLVM emits for our modules on x86-64 (position-independent, small code model) is handled; anything else, and any
-other processor, goes through LLVM's own loader. Relocation types: System V ABI, AMD64 supplement, table 4.9.
+Only what LLVM emits for our modules on x86-64 (position-independent, small code model) is handled; anything else,
+and any other processor, goes through LLVM's own loader. Relocation types: System V ABI, AMD64 supplement, table 4.9.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class _Symbol:
 
 
 def _string(table: bytes, at: int) -> str:
-    return table[at: table.index(b"\0", at)].decode()
+    return table[at : table.index(b"\0", at)].decode()
 
 
 def _sections(code: bytes) -> list[_Section]:
@@ -125,7 +125,7 @@ def _sections(code: bytes) -> list[_Section]:
     (start,) = struct.unpack_from("<Q", code, 40)
     size, count, names = struct.unpack_from("<HHH", code, 58)
     raw = [struct.unpack_from("<IIQQQQIIQQ", code, start + i * size) for i in range(count)]
-    table = code[raw[names][4]: raw[names][4] + raw[names][5]]
+    table = code[raw[names][4] : raw[names][4] + raw[names][5]]
     return [_Section(_string(table, r[0]), r[1], r[2], r[4], r[5], r[6], r[7], max(1, r[8])) for r in raw]
 
 
@@ -134,7 +134,7 @@ def _symbols(code: bytes, sections: list[_Section]) -> list[_Symbol]:
     if table is None:
         return []
     names = sections[table.link]
-    text = code[names.offset: names.offset + names.size]
+    text = code[names.offset : names.offset + names.size]
     found = []
     for i in range(table.size // 24):
         name, info, _, section, value, _ = struct.unpack_from("<IBBHQQ", code, table.offset + 24 * i)
@@ -158,14 +158,16 @@ class _Loader:
         self.base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         for s in self.sections:
             if s.flags & ALLOC and s.type != NOBITS:
-                memory[s.address: s.address + s.size] = self.code[s.offset: s.offset + s.size]
+                memory[s.address : s.address + s.size] = self.code[s.offset : s.offset + s.size]
         self.memory = memory
         for s in self.sections:
             if s.type == RELA and self.sections[s.info].flags & ALLOC:
                 self._relocate(s)
         if _libc().mprotect(ctypes.c_void_p(self.base), ctypes.c_size_t(size), 1 | 4):
             raise LoadError("the system does not allow executable memory (mprotect failed)")
-        names = {s.name: self.base + self.sections[s.section].address + s.value for s in self.symbols if s.defined and s.name}
+        names = {
+            s.name: self.base + self.sections[s.section].address + s.value for s in self.symbols if s.defined and s.name
+        }
         return Image(memory, names)
 
     def _lay_out(self) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from .loader import Image, load
-
 
 _loaded: dict[str, Runtime] = {}
 _loading = threading.Lock()
@@ -98,7 +98,9 @@ def _write(path: Path, code: bytes) -> None:
 
 
 def runtime() -> Runtime:
-    """The runtime with the symbols of the back end being simulated, loaded once and for ever: kernels hold addresses in it."""
+    """The runtime with the symbols of the back end being simulated, loaded once and for ever: kernels hold
+    addresses in it.
+    """
     from triton_dist import platform
 
     backend = platform.current().backend
@@ -116,8 +118,6 @@ def _load(backend: str) -> Runtime:
         code = path.read_bytes()
     except OSError:
         code = _build()
-        try:
+        with contextlib.suppress(OSError):  # A read-only cache costs the next process a rebuild, nothing else.
             _write(path, code)
-        except OSError:
-            pass  # A read-only cache costs the next process a rebuild, nothing else.
     return Runtime.of(load(code))

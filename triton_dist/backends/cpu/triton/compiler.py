@@ -18,7 +18,10 @@ FP8 = ("fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16")
 
 @dataclass(frozen=True)
 class CpuOptions:
-    """What a launch may say. Warps and stages are accepted, so that kernels written for GPUs run, and mean nothing here."""
+    """What a launch may say.
+
+    Warps and stages are accepted, so that kernels written for GPUs run, and mean nothing here.
+    """
 
     num_warps: int = 4
     num_ctas: int = 1
@@ -104,15 +107,14 @@ class CpuCompiler(BaseBackend):
     def load_dialects(self, context: Any) -> None:
         """Stock Triton's own dialects are enough."""
 
-    def add_stages(self, stages: dict[str, Any], options: CpuOptions, language: Any = None) -> None:
-        del language
+    def add_stages(self, stages: dict[str, Any], options: Any, language: Any = None) -> None:
         stages["ttir"] = lambda src, metadata: make_ttir(src, metadata)
         stages["distributed"] = lambda src, metadata: make_distributed(src, metadata)
         stages["llir"] = lambda src, metadata: make_llir(src, metadata, options)
         stages["obj"] = lambda src, metadata: make_obj(src, metadata)
-        hook = triton_knobs.runtime.add_stages_inspection_hook
+        hook: Any = triton_knobs.runtime.add_stages_inspection_hook
         if hook is not None:
-            hook(self, stages, options, None, None)
+            hook(self, stages, options, language, None)
 
 
 def _fp_fusion_default() -> bool:

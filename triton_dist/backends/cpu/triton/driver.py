@@ -78,7 +78,7 @@ class CpuDriver(DriverBase):
         return launcher
 
     @classmethod
-    def is_active(cls) -> bool:
+    def is_active(cls) -> bool:  # type: ignore[override]
         if _forced():
             return True
         from triton.backends import backends
@@ -92,7 +92,7 @@ class CpuDriver(DriverBase):
             ty, f"{'u' if ty[0] == 'u' else ''}int{ty.lstrip('iu')}_t"
         )
 
-    def get_current_target(self) -> GPUTarget:
+    def get_current_target(self) -> GPUTarget:  # type: ignore[override]
         return GPUTarget("cpu", platform.machine(), 1)
 
     def get_active_torch_device(self) -> Any:

@@ -2,8 +2,8 @@
 """One compilation, and one loading of a kernel, at a time in a process.
 
 PEs that are threads reach a kernel's first launch together. CPython's `ast.parse` keeps its recursion depth for all
-threads in one place and fails when they meet ("AST constructor recursion depth mismatch"); and one of them compiling for
-all is quicker than each for itself.
+threads in one place and fails when they meet ("AST constructor recursion depth mismatch"); and one of them compiling
+for all is quicker than each for itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def install() -> None:
     if hasattr(JITFunction._do_compile, "__wrapped__"):
         return
     JITFunction._do_compile = _compile_once(JITFunction._do_compile)
-    CompiledKernel.run = property(_loaded_run)
+    setattr(CompiledKernel, "run", property(_loaded_run))  # noqa: B010 - a property has no setter of its own
 
 
 def _compile_once(original: Any) -> Any:
