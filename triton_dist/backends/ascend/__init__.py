@@ -13,6 +13,9 @@ class AscendBackend(Backend):
     device_module = "triton_dist.language.extra.ascend.libshmem_device"
     extra_module = "triton_dist.language.extra.ascend.language_extra"
     conversion_passes = ("convert-triton-distributed-to-hivm",)
+    passes = {
+        "convert-triton-distributed-to-hivm": "triton_dist.backends.ascend.convert:ConvertTritonDistributedToHivm",
+    }
     # A cache line written by several cores at once is not coherent: one signal a line of 64 bytes, in `dl.wait`
     # too. Only 32-bit signals have an atomic add; 64-bit ones are written with aclshmem_<T>_p.
     limits = Limits(

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from xdsl.ir import Dialect
 
 DIALECTS: dict[str, tuple[str, str]] = {
+    "annotation": ("triton_dist.ir.dialects.annotation", "Annotation"),
     "arith": ("triton_dist.ir.dialects.arith", "Arith"),
     "cf": ("triton_dist.ir.dialects.cf", "Cf"),
     "distributed": ("triton_dist.ir.dialects.distributed", "Distributed"),
     "gpu": ("triton_dist.ir.dialects.gpu", "Gpu"),
+    "hivm": ("triton_dist.ir.dialects.hivm", "Hivm"),
     "llvm": ("triton_dist.ir.dialects.llvm", "Llvm"),
     "math": ("triton_dist.ir.dialects.math", "Math"),
     "scf": ("triton_dist.ir.dialects.scf", "Scf"),
+    "tensor": ("triton_dist.ir.dialects.tensor", "Tensor"),
     "tt": ("triton_dist.ir.dialects.tt", "Tt"),
     "ttg": ("triton_dist.ir.dialects.ttg", "Ttg"),
     "ub": ("triton_dist.ir.dialects.ub", "Ub"),

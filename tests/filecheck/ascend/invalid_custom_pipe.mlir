@@ -1,0 +1,6 @@
+// RUN: not triton-dist opt %s | filecheck %s
+tt.func @k(%a: i32) {
+  hivm.hir.custom {hivm.tcore_type = #hivm.tcore_type<VECTOR>, symbol = "f"} "f"
+  tt.return
+}
+// CHECK: Missing pipe information
