@@ -17,7 +17,7 @@ from filecheck.options import parse_argv_options
 from triton_dist.compiler import opt
 
 FILES = sorted((Path(__file__).parents[1] / "filecheck" / "ascend").glob("*.mlir"))
-RUN = re.compile(r"^// RUN: (?P<not>not )?triton-dist opt (?P<opt>.*) %s \| filecheck %s ?(?P<check>.*)$", re.MULTILINE)
+RUN = re.compile(r"^// RUN: (?P<not>not )?triton-dist opt (?P<opt>.*) %s (?:2>&1 )?\| filecheck %s ?(?P<check>.*)$", re.MULTILINE)
 
 
 def run_opt(arguments: list[str]) -> tuple[int, str]:

@@ -84,7 +84,7 @@ def test_raised_modules_print_and_parse(text: str):
 
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
-    chosen = ["fused_softmax", "atomics_of_floats", "early_return", "tensor_while", "pull_from_right", "descriptors"]
+    chosen = ["fused_softmax", "float_atomics", "early_return", "tensor_while", "pull_from_right", "descriptors"]
     return [build.ttir(corpus.get(name)) for name in chosen if name in {e.name for e in corpus.entries()}]
 
 
@@ -106,3 +106,23 @@ def test_broken_text_is_a_parse_error(texts: list[str], data: st.DataObject):
     except IRParseError:
         return
     ir.print_module(module)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'module { %a = "op"() {a = "' + "x" * 5000 + "\\q",
+        "module {" + " " * 50000 + "$",
+        "module {" + "//\n" * 20000 + "$",
+        "module { %a = arith.constant 0 : i99999999999 }",
+        "module { %a = arith.constant dense<0> : tensor<4xi332> }",
+        "module { tt.func @f() { cf.br ^b ^b: cf.br ^b ^b: tt.return } }",
+        "module {" * 3000,
+        "",
+        "\x00",
+    ],
+    ids=["string", "spaces", "comments", "integer", "dense", "blocks", "nesting", "empty", "nul"],
+)
+def test_what_took_for_ever_or_crashed(text: str):
+    with pytest.raises(IRParseError):
+        ir.parse(text)

@@ -21,11 +21,11 @@ from triton_dist.ir.locations import LocationAliases
 
 if TYPE_CHECKING:
     from xdsl.context import Context
-    from xdsl.ir import Attribute, TypeAttribute
+    from xdsl.ir import Attribute, Block, TypeAttribute
 
 _TYPE = re.compile(r"!?[a-zA-Z][\w.]*(?:<(?:[^<>\"#()]|<[^<>\"#()]*>)*>)?")
 _DICT = re.compile(r"\{[^{}\"#]*\}")
-_HEX = re.compile(r"0[xX][0-9a-fA-F]+")
+_HUGE_INTEGER = re.compile(r"[su]?i[0-9]{8,}")
 
 _PERCENT = MLIRTokenKind.PERCENT_IDENT
 _HASH = MLIRTokenKind.HASH_IDENT
@@ -135,6 +135,19 @@ class TritonParser(Parser):
         self._advance_to(end - 1)
         return found
 
+    def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
+        if _HUGE_INTEGER.fullmatch(self._parser_state.current_token.text) is not None:
+            self.raise_error("an integer type has fewer than 2**24 bits")
+        return super()._parse_optional_integer_or_float_type()
+
+    def _parse_block(self) -> Block:
+        name = self._parser_state.current_token.text[1:]
+        known = self.blocks.get(name)
+        # xDSL forgets that a block which was referred to first has been defined meanwhile.
+        if known is not None and known[1] is None and name not in self.forward_block_references:
+            self.raise_error(f"re-declaration of block '{name}'")
+        return super()._parse_block()
+
     def parse_dense_int_or_fp_elements_attr(self, type: Any) -> DenseIntOrFPElementsAttr:
         """As xDSL's, but exact: hexadecimal float literals are bit patterns, and a splat is one element."""
         self.parse_punctuation("<", " in dense attribute")
@@ -153,7 +166,7 @@ class TritonParser(Parser):
             if hex_string is not None:
                 return dense_from_hex(type, hex_string)
             return dense_from_literals(type, literals, shape)
-        except (ValueError, OverflowError, VerifyException) as error:
+        except (ValueError, OverflowError, NotImplementedError, VerifyException) as error:
             self.raise_error(f"bad dense attribute: {error}")
 
     def _dense_literals(self) -> tuple[list[str], list[int]]:

@@ -1,4 +1,4 @@
-// RUN: not triton-dist opt -p convert-triton-distributed-to-hivm %s | filecheck %s
+// RUN: not triton-dist opt -p convert-triton-distributed-to-hivm %s 2>&1 | filecheck %s
 tt.func @k(%t: tensor<4xf32>, %token: i32) {
   %0 = distributed.consume_token %t, %token, : tensor<4xf32>, i32 -> tensor<4xf32> loc("kernel.py":11:4)
   tt.return

@@ -1,4 +1,4 @@
-// RUN: not triton-dist opt %s | filecheck %s
+// RUN: not triton-dist opt %s 2>&1 | filecheck %s
 tt.func @k(%a: i32) {
   hivm.hir.custom {symbol = "f"} "f"
   tt.return

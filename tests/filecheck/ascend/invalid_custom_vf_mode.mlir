@@ -1,4 +1,4 @@
-// RUN: not triton-dist opt --allow-unregistered-dialect %s | filecheck %s
+// RUN: not triton-dist opt --allow-unregistered-dialect %s 2>&1 | filecheck %s
 // Only a 950 chip asks for the mode of vector functions.
 builtin.module attributes {hacc.target = "Ascend950PR_9589"} {
   tt.func @k() {

@@ -1,4 +1,4 @@
-// RUN: not triton-dist opt -p convert-triton-distributed-to-hivm %s | filecheck %s
+// RUN: not triton-dist opt -p convert-triton-distributed-to-hivm %s 2>&1 | filecheck %s
 tt.func @k(%q: !tt.ptr<f64>, %pe: i32) {
   %0 = distributed.symm_at %q, %pe, : !tt.ptr<f64> loc("kernel.py":9:4)
   tt.return

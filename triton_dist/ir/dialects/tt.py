@@ -255,7 +255,8 @@ def _parse_results(parser: Parser) -> list[tuple[Attribute, DictionaryAttr]]:
     if parser.parse_optional_punctuation("->") is None:
         return []
     listed = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_result(parser))
-    return [_parse_result(parser)] if listed is None else listed
+    # Without parentheses a dictionary would be the body.
+    return [(parser.parse_type(), DictionaryAttr({}))] if listed is None else listed
 
 
 def _attribute_list(dictionaries: Sequence[DictionaryAttr]) -> ArrayAttr | None:

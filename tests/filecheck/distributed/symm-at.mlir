@@ -1,0 +1,7 @@
+// RUN: triton-dist opt %s | filecheck %s
+
+tt.func public @kernel(%p: !tt.ptr<i32>, %q: !tt.ptr<f16>, %l: !tt.ptr<i64>, %tp: tensor<8x!tt.ptr<f16>>, %i: i32, %w: i64, %f: f32) {
+  // CHECK: %a = distributed.symm_at %q, %i, : !tt.ptr<f16>
+  %a = distributed.symm_at %q, %i, : !tt.ptr<f16>
+  tt.return
+}
