@@ -130,9 +130,12 @@ class Builder(IRBuilder):
 
     def concat(self, low: Value, high: Value) -> Value:
         """Two vectors of one type, end to end."""
-        count = low.type.count
-        mask = ir.Constant(ir.VectorType(I32, 2 * count), [ir.Constant(I32, n) for n in range(2 * count)])
-        return self.shuffle_vector(low, high, mask)
+        return self.shuffle_pair(low, high, range(2 * low.type.count))
+
+    def shuffle_pair(self, x: Value, y: Value, lanes: Sequence[int]) -> Value:
+        """Lanes of two vectors, y's numbered after x's."""
+        mask = ir.Constant(ir.VectorType(I32, len(lanes)), [ir.Constant(I32, n) for n in lanes])
+        return self.shuffle_vector(x, y, mask)
 
     def call_intrinsic(self, name: str, result: ir.Type, args: Sequence[Value]) -> Value:
         """Call an LLVM intrinsic (or any external function) by its full name."""

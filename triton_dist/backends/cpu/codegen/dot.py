@@ -14,9 +14,9 @@ import llvmlite.ir as ir
 
 from . import floats
 from .build import Builder, Value, i64, like
-from .domain import Chunk, Index, Loop, nest, plan
+from .domain import Chunk, Index, Loop, looped, nest, plan
 from .ltypes import Elem, named
-from .memory import choose, loads_in, run, versioned
+from .memory import choose, in_versions, loads_in, run, versioned
 from .tensor import Buffer, Map, Node
 
 if TYPE_CHECKING:
@@ -76,8 +76,56 @@ def _operand(k: Kernel, node: Node, compute: Elem, fastest: int, contiguous: boo
     walk = choose(node.shape, [node])
     order = [d for d in walk.order if d != fastest] + [fastest] if contiguous else walk.order
     buffer = k.allocate(node.shape, compute, order)
+    if _transposes(walk.order, order, node, compute):
+        in_versions(k, walk, lambda fast: _pack_transposed(k, node, buffer, fast), [node])
+        return buffer
     versioned(k, walk, lambda loop, chunk: buffer.store(loop, chunk, loop.vector(node, chunk)), [node])
     return buffer
+
+
+SQUARE = 16
+"""Side of the blocks that are transposed in registers."""
+
+
+def _transposes(read: Sequence[int], write: Sequence[int], node: Node, elem: Elem) -> bool:
+    """A matrix read along one dimension and wanted along the other, large enough for blocks."""
+    return len(node.shape) == 2 and read[-1] != write[-1] and elem.bits == 32 and min(node.shape) >= SQUARE
+
+
+def _pack_transposed(k: Kernel, node: Node, buffer: Buffer, fast: bool) -> None:
+    """Rows of B that lie along k in memory: blocks are read that way, transposed, and written with columns contiguous."""
+    loop = Loop(k.b, fast)
+    loop.hoists = [k.b.block]
+    lanes = tuple(range(SQUARE))
+
+    def block(row: Index, column: Index, lines: Sequence[Index]) -> None:
+        b, along = k.b, Index(row.base, lanes, row.level)
+        read = [loop.vector(node, loop.chunk((along, line), SQUARE)) for line in lines]
+        across = Index(column.base, lanes, column.level)
+        for i, vector in enumerate(_transpose(b, read)):
+            line = Index(b.add(row.base, i64(i)), None, row.level)
+            buffer.store(loop, loop.chunk((line, across), SQUARE), vector)
+
+    def strip(column: Index) -> None:
+        lines = [Index(k.b.add(column.base, i64(i)), None, column.level) for i in range(SQUARE)]
+        looped(loop, rows, SQUARE, None, lambda row: block(row, column, lines))
+
+    rows, columns = node.shape
+    looped(loop, columns, SQUARE, None, strip)
+
+
+def _transpose(b: Builder, vectors: list[Value]) -> list[Value]:
+    """An n x n block of n vectors, by exchanging halves, quarters, eighths, ..."""
+    n = len(vectors)
+    step = n // 2
+    while step:
+        upper = [lane if not lane & step else n + lane - step for lane in range(n)]
+        lower = [lane + step if not lane & step else n + lane for lane in range(n)]
+        for i in (i for i in range(n) if not i & step):
+            x, y = vectors[i], vectors[i + step]
+            vectors[i], vectors[i + step] = b.shuffle_pair(x, y, upper), b.shuffle_pair(x, y, lower)
+        step //= 2
+    return vectors
 
 
 def initialise(k: Kernel, target: Buffer, c: Node) -> None:

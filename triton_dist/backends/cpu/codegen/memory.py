@@ -226,24 +226,29 @@ def run(k: Kernel, walk: Plan, body: Body, fast: bool = False, replaced: dict[No
     nest(loop, walk, lambda chunk: body(loop, chunk))
 
 
-def versioned(
-    k: Kernel, walk: Plan, body: Body, nodes: Sequence[Node], extra: Sequence[tuple[Node, Node | None]] = ()
-) -> None:
+Extra = Sequence[tuple[Node, Node | None]]
+"""Accesses beside the loads of a tree: (pointer, mask)."""
+
+
+def versioned(k: Kernel, walk: Plan, body: Body, nodes: Sequence[Node], extra: Extra = ()) -> None:
     """Emit a loop over lazy nodes, in a fast version for full tiles where that pays."""
+    in_versions(k, walk, lambda fast: run(k, walk, body, fast), nodes, extra)
+
+
+def in_versions(k: Kernel, walk: Plan, emit: Callable[[bool], None], nodes: Sequence[Node], extra: Extra = ()) -> None:
+    """`emit(fast)` once, or twice under a condition: for tiles with full masks and contiguous tables, and for others."""
     accesses = [(load.pointer, load.mask) for load in loads_in(nodes)] + list(extra)
     masked = any(m is not None for _, m in accesses)
-    if not (_has_lane_table(accesses, walk) or (masked and not k.target.cheap_masks)):
-        run(k, walk, body)
-        return
-    condition = conditions(k, accesses, walk)
+    pays = _has_lane_table(accesses, walk) or (masked and not k.target.cheap_masks)
+    condition = conditions(k, accesses, walk) if pays else None
     if condition is None:
-        run(k, walk, body)
+        emit(False)
         return
     with k.b.if_else(condition) as (then, otherwise):
         with then:
-            run(k, walk, body, fast=True)
+            emit(True)
         with otherwise:
-            run(k, walk, body)
+            emit(False)
 
 
 def materialise(k: Kernel, node: Node, target: Buffer | None = None, width: int = WIDTH) -> Buffer:

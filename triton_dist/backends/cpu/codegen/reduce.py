@@ -49,7 +49,9 @@ def _source(k: Kernel, value: Any) -> Node:
     if isinstance(node, Buffer):
         return node
     if _scattered(node):
-        return materialise(k, node)
+        k.env[value] = node = materialise(k, node)
+        k.pending.pop(value, None)
+        return node
     if value not in k.uses.once or node.affine is not None:
         return node
     kept = Kept(node, k.allocate(node.shape, node.elem, choose(node.shape, [node], WIDTH).order))

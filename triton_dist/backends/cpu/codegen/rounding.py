@@ -15,7 +15,7 @@ from .build import Builder, Value, full, like, scalar_type
 from .ltypes import F32, F64, I1, I32, I64
 
 MODES = ("rn", "rz", "rd", "ru")
-SMALL, UP = 2.0**-900, 2.0**120
+SMALL, UP = 2.0**-900, 2.0**200
 """Below SMALL, fp64 operands are scaled by UP to find the sign of an error."""
 
 
@@ -56,10 +56,9 @@ def directed(b: Builder, nearest: Value, error: Value, mode: str) -> Value:
 
 def _overflowed(b: Builder, nearest: Value, error: Value, operands: list[Value]) -> Value:
     """An infinity from finite operands is beyond the exact result."""
-    inf = full(nearest.type, math.inf)
-    bad = b.fcmp_ordered("==", b.math("fabs", nearest), inf)
+    bad = b.fcmp_ordered("==", b.math("fabs", nearest), full(nearest.type, math.inf))
     for x in operands:
-        bad = b.and_(bad, b.fcmp_ordered("!=", b.math("fabs", x), inf))
+        bad = b.and_(bad, b.fcmp_ordered("!=", b.math("fabs", x), full(x.type, math.inf)))
     back = b.fneg(b.math("copysign", full(error.type, 1.0), _as(b, nearest, error)))
     return b.select(bad, back, error)
 
@@ -118,14 +117,28 @@ def mul(b: Builder, x: Value, y: Value, mode: str) -> Value:
     if _is_single(x):
         return narrow(b, b.fmul(_wide(b, x), _wide(b, y)), mode)
     p = b.fmul(x, y)
-    tiny = b.fcmp_ordered("<", b.math("fabs", p), full(p.type, SMALL))
-    # Of a tiny product the smaller factor is below 2^-450, so it can be scaled.
-    x_smaller = b.fcmp_ordered("<", b.math("fabs", x), b.math("fabs", y))
+    u, v, scale = _scaled_factors(b, x, y, p)
+    error = b.math("fma", u, v, b.fneg(b.fmul(p, scale)))
+    error = b.select(b.fcmp_ordered("==", p, _zero(p)), _sign_of_product(b, x, y), error)
+    return directed(b, p, _overflowed(b, p, error, [x, y]), mode)
+
+
+def _scaled_factors(b: Builder, x: Value, y: Value, p: Value) -> tuple[Value, Value, Value]:
+    """Factors of p, or of a larger product if that is tiny, and the scale. The smaller factor of a tiny one is below 2^-450."""
     up, one = full(p.type, UP), full(p.type, 1.0)
+    tiny = b.fcmp_ordered("<", b.math("fabs", p), full(p.type, SMALL))
+    x_smaller = b.fcmp_ordered("<", b.math("fabs", x), b.math("fabs", y))
     u = b.fmul(x, b.select(b.and_(tiny, x_smaller), up, one))
     v = b.fmul(y, b.select(b.and_(tiny, b.not_(x_smaller)), up, one))
-    error = b.math("fma", u, v, b.fneg(b.fmul(p, b.select(tiny, up, one))))
-    return directed(b, p, _overflowed(b, p, error, [x, y]), mode)
+    return u, v, b.select(tiny, up, one)
+
+
+def _sign_of_product(b: Builder, x: Value, y: Value) -> Value:
+    """1, -1 or 0."""
+    one, zero = full(x.type, 1.0), _zero(x)
+    sign = b.fmul(b.math("copysign", one, x), b.math("copysign", one, y))
+    nothing = b.or_(b.fcmp_ordered("==", x, zero), b.fcmp_ordered("==", y, zero))
+    return b.select(nothing, zero, sign)
 
 
 def div(b: Builder, x: Value, y: Value, mode: str) -> Value:
@@ -181,14 +194,24 @@ def fma(b: Builder, x: Value, y: Value, z: Value, mode: str) -> Value:
         p = b.fmul(_wide(b, x), _wide(b, y))
         s, lost = two_sum(b, p, _wide(b, z))
         return _fma_zero(b, narrow(b, s, mode, lost), p, _wide(b, z), mode)
-    r = b.math("fma", x, y, z)
-    p = b.fmul(x, y)
-    low = b.math("fma", x, y, b.fneg(p))
-    c, d = two_sum(b, z, low)
-    e, f = two_sum(b, p, c)
-    g, h = two_sum(b, b.fadd(b.fsub(e, r), f), d)
-    error = b.select(b.fcmp_ordered("==", g, _zero(g)), h, g)
+    r, p = b.math("fma", x, y, z), b.fmul(x, y)
+    error = _fma_error(b, x, y, z, r, p)
     return _fma_zero(b, directed(b, r, _overflowed(b, r, error, [x, y, z]), mode), p, z, mode)
+
+
+def _fma_error(b: Builder, x: Value, y: Value, z: Value, r: Value, p: Value) -> Value:
+    """The sign of x y + z - r. Of a product too small to matter only its sign is left."""
+    u, v, scale = _scaled_factors(b, x, y, p)
+    scaled_p, scaled_z = b.fmul(u, v), b.fmul(z, scale)
+    low = b.math("fma", u, v, b.fneg(scaled_p))
+    c, d = two_sum(b, scaled_z, low)
+    e, f = two_sum(b, scaled_p, c)
+    g, h = two_sum(b, b.fadd(b.fsub(e, b.fmul(r, scale)), f), d)
+    error = b.select(b.fcmp_ordered("==", g, _zero(g)), h, g)
+    scaled = b.fcmp_ordered(">", scale, full(scale.type, 1.0))
+    far = b.fcmp_ordered(">=", b.math("fabs", z), full(z.type, 2.0**-700))
+    lost = b.and_(scaled, b.or_(far, b.fcmp_ordered("<", b.math("fabs", scaled_p), full(p.type, SMALL))))
+    return b.select(lost, _sign_of_product(b, x, y), error)
 
 
 def _fma_zero(b: Builder, result: Value, p: Value, z: Value, mode: str) -> Value:

@@ -209,14 +209,19 @@ def _turns(cosine: bool) -> Emit:
     return emit
 
 
-def _norm(inverse: bool) -> Emit:
-    def emit(b: Builder, a: Sequence[Value]) -> Value:
-        total = a[0]
-        for leg in a[1:]:
-            total = _call(b, "hypot", total, leg)
-        return b.fdiv(_c(1.0), total) if inverse else total
+def _norm(b: Builder, a: Sequence[Value]) -> Value:
+    total = a[0]
+    for leg in a[1:]:
+        total = _call(b, "hypot", total, leg)
+    return total
 
-    return emit
+
+def _inverse_norm(b: Builder, a: Sequence[Value]) -> Value:
+    """Legs so long that the norm would overflow are quartered first."""
+    scale: Value = _c(1.0)
+    for leg in a:
+        scale = b.select(b.fcmp_ordered(">", b.math("fabs", leg), _c(2.0**1000)), _c(0.25), scale)
+    return b.fmul(b.fdiv(_c(1.0), _norm(b, [b.fmul(leg, scale) for leg in a])), scale)
 
 
 def _inverse(name: str) -> Emit:
@@ -226,8 +231,8 @@ def _inverse(name: str) -> Emit:
 DOUBLE: dict[str, Emit] = {
     name: _scalar(f"{name}64", emit)
     for name, emit in {
-        "sinpi": _turns(False), "cospi": _turns(True), "erfcx": _erfcx, "normcdf": _normcdf, "rhypot": _norm(True),
-        "norm3d": _norm(False), "norm4d": _norm(False), "rnorm3d": _norm(True), "rnorm4d": _norm(True), "rcbrt": _inverse("cbrt"),
+        "sinpi": _turns(False), "cospi": _turns(True), "erfcx": _erfcx, "normcdf": _normcdf, "rhypot": _inverse_norm,
+        "norm3d": _norm, "norm4d": _norm, "rnorm3d": _inverse_norm, "rnorm4d": _inverse_norm, "rcbrt": _inverse("cbrt"),
     }.items()
 }  # fmt: skip
 DOUBLE["rsqrt"] = lambda b, a: b.fdiv(full(a[0].type, 1.0), b.math("sqrt", a[0]))

@@ -292,7 +292,7 @@ def _asinh(b: Builder, x: Value) -> Value:
 
 def _acosh(b: Builder, x: Value) -> Value:
     t = b.fsub(x, _c(x, 1.0))
-    return log1p_64(b, b.fadd(t, b.math("sqrt", b.fmul(t, b.fadd(x, _c(x, 1.0))))))
+    return log1p_64(b, b.fadd(t, b.fmul(b.math("sqrt", t), b.math("sqrt", b.fadd(x, _c(x, 1.0))))))
 
 
 def _atanh(b: Builder, x: Value) -> Value:

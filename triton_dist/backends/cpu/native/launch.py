@@ -200,6 +200,8 @@ class Launcher:
             state=ctypes.addressof(device), arena_size=arena,
             pool=_pool.address, limit=MOST_WORKERS, id=next(_serial),
         )  # fmt: skip
+        if self.blocking:
+            device.timeout_ns = int(knobs.wait_timeout * 1e9)
         if device.trace:
             note_sites(launch.id, self.sites)
         if self.blocking and threading.current_thread() is threading.main_thread():
@@ -212,7 +214,8 @@ class Launcher:
     def _watch(self, launch: Launch, device: state.DeviceState, workers: int) -> int:
         """Wait in slices, so that Ctrl-C reaches a kernel that waits for a signal."""
         address = ctypes.addressof(launch)
-        runtime().start(address, workers)
+        if not runtime().start(address, workers):
+            return runtime().launch(address, _memory.at_least(launch.arena_size), 1)
         try:
             while not runtime().join(address, 100_000_000):
                 pass

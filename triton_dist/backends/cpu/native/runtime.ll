@@ -430,20 +430,22 @@ leave:
   ret i32 %status
 }
 
-; Start a grid on %n workers and return; td_join waits for it.
-define void @td_start(ptr %launch, i64 %n) nounwind {
+; Start a grid on %n workers and return how many there are (fewer if the system gives no more threads); td_join waits.
+define i32 @td_start(ptr %launch, i64 %n) nounwind {
 entry:
   br label %head
 head:
   %i = phi i64 [ 0, %entry ], [ %i1, %start ]
+  %count = phi i32 [ 0, %entry ], [ %count1, %start ]
   %more = icmp slt i64 %i, %n
   br i1 %more, label %start, label %leave
 start:
   %ok = call i32 @td_start_worker(ptr %launch)
+  %count1 = add i32 %count, %ok
   %i1 = add i64 %i, 1
   br label %head
 leave:
-  ret void
+  ret i32 %count
 }
 
 ; 1 if no worker is at the launch any more, 0 if that has not come within %ns nanoseconds (a spurious wake counts as that).

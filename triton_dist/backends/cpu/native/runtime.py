@@ -35,7 +35,7 @@ class Runtime:
         return cls(
             image,
             ctypes.CFUNCTYPE(ctypes.c_int32, address, address, ctypes.c_int64)(image["td_launch"]),
-            ctypes.CFUNCTYPE(None, address, ctypes.c_int64)(image["td_start"]),
+            ctypes.CFUNCTYPE(ctypes.c_int32, address, ctypes.c_int64)(image["td_start"]),
             ctypes.CFUNCTYPE(ctypes.c_int32, address, ctypes.c_int64)(image["td_join"]),
         )
 
