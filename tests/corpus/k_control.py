@@ -48,7 +48,7 @@ def scalar_while(x, n, out):
     steps = 0
     value = n
     while value > 1:
-        if value % 2 == 0:
+        if value % 2 == 0:  # noqa: SIM108 (a branch, and not a select, is wanted)
             value = value // 2
         else:
             value = 3 * value + 1

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# ruff: noqa: E501  (a line of IR stays one line)
 """The dialect `distributed`: operands, results, types, enumerations, effects, and independence of any back end."""
 
 from __future__ import annotations
@@ -142,12 +143,14 @@ def test_effects(line: str, effects: set[EffectInstance]):
 
 
 def test_traits():
-    assert d.GetRankOp.has_trait(Pure) and d.GetNumRanksOp.has_trait(Pure)
+    assert d.GetRankOp.has_trait(Pure)
+    assert d.GetNumRanksOp.has_trait(Pure)
     assert d.ConsumeTokenOp.has_trait(d.Elementwise)
     for line, expected in ((VALID[13], True), (VALID[14], False)):
         op = op_of(line)
         trait = op.get_trait(ConditionallySpeculatable)
-        assert trait is not None and trait.is_speculatable(op) is expected
+        assert trait is not None
+        assert trait.is_speculatable(op) is expected
     assert d.WaitOp.get_trait(ConditionallySpeculatable) is None
 
 

@@ -61,7 +61,8 @@ def test_every_op_of_a_kernel_has_its_line():
     module = ir.parse(build.ttir(entry))
     dots = [op for op in module.walk() if op.name == "tt.dot"]
     where = ir.location(dots[0])
-    assert where is not None and where.file == str(source)
+    assert where is not None
+    assert where.file == str(source)
     assert "tl.dot(left, right, acc)" in text[where.line - 1]
     # `tl.cdiv` is a library function; the line wanted is the kernel's.
     divisions = [op for op in module.walk() if op.name == "arith.divsi"]

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# ruff: noqa: E501  (a line of IR stays one line)
 """`raise-distributed-carriers`: from the front end's carriers, and what a malformed one says."""
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def test_attributes_and_locations():
     source = corpus.get("count_arrivals").fn.fn.__code__.co_filename
     for op in notifies:
         where = ir.location(op)
-        assert where is not None and where.file == source
+        assert where is not None
+        assert where.file == source
 
 
 def test_an_unconsumed_wait_survives():
@@ -132,7 +134,8 @@ def test_extern_calls():
     module = ir.parse(carrier("distributed.extern_call", "%i", "i32", "i32", CALL % ", void", pure=False))
     ir.run_passes(module, PASS)
     call = next(op for op in module.walk() if op.name == "distributed.extern_call")
-    assert not call.results and "void" not in call.properties
+    assert not call.results
+    assert "void" not in call.properties
     module = ir.parse(carrier("distributed.extern_call", "%i", "i32", "f32", CALL % "", pure=False))
     ir.run_passes(module, PASS)
     call = next(op for op in module.walk() if op.name == "distributed.extern_call")

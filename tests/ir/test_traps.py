@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# ruff: noqa: E501  (a line of IR stays one line)
 """What xDSL's own definitions get wrong for TTIR, some of it silently. Each trap has a test."""
 
 from __future__ import annotations
@@ -175,7 +176,8 @@ def test_forms_that_xdsl_rejects(line: str, type: str):
     module = ir.parse(FUNCTION.format(line=line))
     module.verify()
     op = next(iter(module.body.block.ops)).regions[0].block.first_op
-    assert op is not None and str(op.results[0].type) == type
+    assert op is not None
+    assert str(op.results[0].type) == type
     text = ir.print_module(module, debuginfo=False)
     assert ir.print_module(ir.parse(text), debuginfo=False) == text
     try:

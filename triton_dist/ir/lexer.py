@@ -77,9 +77,7 @@ class FastLexer(MLIRLexer):
     """Lexes the common tokens with one regular expression and leaves the rest, and all errors, to xDSL's lexer."""
 
     # As xDSL's, but in linear time: its own takes for ever over a long string that is not closed.
-    _unescaped_characters_regex = re.compile(
-        r'"[^"\\\n\v\f]*(?:\\(?:["nt\\]|[0-9A-Fa-f]{2})[^"\\\n\v\f]*)*"'
-    )
+    _unescaped_characters_regex = re.compile(r'"[^"\\\n\v\f]*(?:\\(?:["nt\\]|[0-9A-Fa-f]{2})[^"\\\n\v\f]*)*"')
 
     def lex(self) -> LazyToken:  # pyright: ignore[reportIncompatibleMethodOverride]
         match = _TOKEN.match(self.input.content, self.pos)

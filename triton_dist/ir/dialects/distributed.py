@@ -166,8 +166,9 @@ class WaitOp(IRDLOperation):
     """Spin until each of `numBarriers` signals from `barrierPtr` on holds `waitValue`; the result is a token.
 
     It only reads, so a pass that erases dead code takes an unconsumed wait for dead: run none between raising and
-    lowering (the carrier is impure and survives Triton's passes). What it leaves out: other comparisons than equality, and the distance between signals, which is
-    the back end's (one element on the host and on GPUs, 64 bytes on Ascend). A deadline is the back end's too.
+    lowering (the carrier is impure and survives Triton's passes). What it leaves out: other comparisons than
+    equality, and the distance between signals, which is the back end's (one element on the host and on GPUs, 64
+    bytes on Ascend). A deadline is the back end's too.
     """
 
     name = "distributed.wait"
