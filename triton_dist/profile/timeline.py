@@ -19,6 +19,8 @@ FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 INK, FAINT, GRID, BAND, TRACK = "#1f2933", "#6b7785", "#dde3ea", "#f5f7fa", "#c3ccd6"
 WAIT, NOTIFY = "#f4b942", "#c8325a"
 ROLES = ("#3d6fb4", "#2a9d8f", "#8e6bb8", "#6c8a3c")
+LEAST = {"notify": 1.0, "wait": 0.2}
+"""Pixels of the shortest bars: a notify has to be seen, a wait that was over at once must not look like one."""
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 Role = Callable[[Event], str]
@@ -176,7 +178,7 @@ class _Picture:
 
     def _bar(self, group: ET.Element, event: Event, top: float, colour: str, **extra: str) -> None:
         x, end = self.axis.x(event.start_ns), self.axis.x(event.end_ns)
-        least = 2.0 if event.kind == "notify" else 0.6
+        least = LEAST.get(event.kind, 0.6)
         rect = _rect(group, x, top, max(end - x, least), self.lane_height, fill=colour, **extra)
         rect.set("class", event.kind)
         ET.SubElement(rect, "title").text = self._tooltip(event)
