@@ -37,7 +37,7 @@ def _optimise(module: Any, machine: Any) -> None:
     passes.run(module, builder)
 
 
-def compile_object(text: str, target: Target, optimise: bool = True) -> bytes:
+def compile_object(text: str, target: Target) -> bytes:
     """Machine code of one module. LLVM contexts are not thread-safe, so one compilation runs at a time."""
     import llvmlite.binding as llvm
 
@@ -45,17 +45,28 @@ def compile_object(text: str, target: Target, optimise: bool = True) -> bytes:
         machine = _machine(target)
         module = llvm.parse_assembly(text)
         module.verify()
-        if optimise:
-            _optimise(module, machine)
+        _optimise(module, machine)
         return machine.emit_object(module)
 
 
+def assemble(text: str, target: Target) -> bytes:
+    """Machine code of assembly text: LLVM's assembler takes it as a module that holds nothing else."""
+    import llvmlite.binding as llvm
+
+    special = {ord(c): f"\\{ord(c):02X}" for c in '\\"\n\t'}
+    lines = text.encode().decode("latin-1").translate(special)
+    with _lock:
+        machine = _machine(target)
+        return machine.emit_object(llvm.parse_assembly(f'target triple = "{target.triple}"\nmodule asm "{lines}"\n'))
+
+
 def assembly(text: str, target: Target) -> str:
-    """The same as readable assembly."""
+    """Assembly of one module, after clean-up passes."""
     import llvmlite.binding as llvm
 
     with _lock:
         machine = _machine(target)
         module = llvm.parse_assembly(text)
+        module.verify()
         _optimise(module, machine)
         return machine.emit_assembly(module)

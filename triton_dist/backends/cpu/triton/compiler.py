@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Triton's compiler interface for the host engine: stages ttir, distributed, llir, obj."""
+"""Triton's compiler interface for the host engine: stages ttir, distributed, llir, asm, obj."""
 
 from __future__ import annotations
 
@@ -111,6 +111,7 @@ class CpuCompiler(BaseBackend):
         stages["ttir"] = lambda src, metadata: make_ttir(src, metadata)
         stages["distributed"] = lambda src, metadata: make_distributed(src, metadata)
         stages["llir"] = lambda src, metadata: make_llir(src, metadata, options)
+        stages["asm"] = lambda src, metadata: make_asm(src, metadata)
         stages["obj"] = lambda src, metadata: make_obj(src, metadata)
         hook: Any = triton_knobs.runtime.add_stages_inspection_hook
         if hook is not None:
@@ -189,10 +190,19 @@ def _public_name(text: str) -> str:
     return found[1].strip('"') if found else "kernel"
 
 
+def make_asm(text: str, metadata: dict[str, Any]) -> str:
+    """Assembly, to be read: `kernel.asm["asm"]`."""
+    del metadata
+    from triton_dist.backends.cpu.native.llvm import assembly
+    from triton_dist.backends.cpu.native.target import host
+
+    return assembly(text, host())
+
+
 def make_obj(text: str, metadata: dict[str, Any]) -> bytes:
     """Machine code."""
     del metadata
-    from triton_dist.backends.cpu.native.llvm import compile_object
+    from triton_dist.backends.cpu.native.llvm import assemble
     from triton_dist.backends.cpu.native.target import host
 
-    return compile_object(text, host())
+    return assemble(text, host())
