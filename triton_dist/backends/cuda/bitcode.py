@@ -15,15 +15,15 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from triton_dist.errors import NvshmemMismatch
 
-FORMAT = "1"
+FORMAT = "2"
 """Of the kept files; part of their names."""
 ALWAYS = "@llvm.compiler.used"
 """Keeps the library's state in the module, which the host fills in."""
@@ -36,6 +36,9 @@ _STARTS = {
     "attributes": re.compile(r"#\d+"),
 }
 _DEFINITION = re.compile(rf"[@%!$]{_NAME}(?= = )")
+
+Stubs: TypeAlias = Mapping[str, str]
+"""Pattern of a function's name -> LLVM IR of a body that takes the place of its own."""
 
 
 @dataclass
@@ -58,8 +61,8 @@ class Pieces:
         start, end, _ = self.spans[name]
         return self._read([(start, min(start + 7, end))])[0].split(b" ")[0].rstrip()
 
-    def closure(self, functions: Iterable[str]) -> list[str]:
-        """The functions and all that they need, by name."""
+    def closure(self, functions: Iterable[str], stubs: Stubs | None = None) -> list[str]:
+        """The functions and all that they need, by name; not what those need that have a stub."""
         todo = [f"@{name}" for name in functions]
         if ALWAYS in self.spans:
             todo.append(ALWAYS)
@@ -68,13 +71,28 @@ class Pieces:
             name = todo.pop()
             if name not in seen:
                 seen[name] = None
-                todo += self.spans[name][2]
+                todo += [] if self._stub_for(name, stubs) else self.spans[name][2]
         return list(seen)
 
-    def extract(self, functions: Iterable[str]) -> str:
+    def extract(self, functions: Iterable[str], stubs: Stubs | None = None) -> str:
         """LLVM IR of the functions and all that they need."""
-        spans = sorted(self.spans[name][:2] for name in self.closure(functions))
-        return b"\n".join(self._read(spans)).decode()
+        names = self.closure(functions, stubs)
+        kept = sorted(self.spans[name][:2] for name in names if not self._stub_for(name, stubs))
+        made = [self._stub(name, body) for name in names if (body := self._stub_for(name, stubs))]
+        return b"\n".join([*self._read(kept), *made]).decode()
+
+    def _stub_for(self, name: str, stubs: Stubs | None) -> str:
+        if not stubs or name[0] != "@" or self._kind(name) != b"define":
+            return ""
+        return next((body for pattern, body in stubs.items() if re.search(pattern, name)), "")
+
+    def _stub(self, name: str, body: str) -> bytes:
+        head = self._head(name[1:])
+        # The calling convention must stay; attributes need not.
+        convention = "fastcc " if " fastcc " in head else ""
+        signature = self.signature(name[1:])
+        text = f"define internal {convention}{signature.result} {name}({', '.join(signature.parameters)}) noinline"
+        return f"{text} {{\n{body}\n}}".encode()
 
     def undefined(self, functions: Iterable[str]) -> list[str]:
         """What the functions call that neither the library nor every GPU's driver has."""
@@ -84,10 +102,13 @@ class Pieces:
 
     def signature(self, function: str) -> Signature:
         if function not in self._signatures:
-            start, end, _ = self.spans[f"@{function}"]
-            head = self._read([(start, end)])[0].split(b"\n", 1)[0].decode()
-            self._signatures[function] = Signature.parse(head, function)
+            self._signatures[function] = Signature.parse(self._head(function), function)
         return self._signatures[function]
+
+    def _head(self, function: str) -> str:
+        """The line that begins the function's definition."""
+        start, end, _ = self.spans[f"@{function}"]
+        return self._read([(start, end)])[0].split(b"\n", 1)[0].decode()
 
     def _read(self, spans: Sequence[tuple[int, int]]) -> list[bytes]:
         if self.text is not None:
@@ -234,7 +255,7 @@ def linked_text(library: Path, functions: Sequence[str]) -> str:
     linked = llvm.to_module(module, of_llvm)
     try:
         llvm.link_extern_libs(linked, [str(library)])
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         import triton
 
         raise NvshmemMismatch(
@@ -242,7 +263,13 @@ def linked_text(library: Path, functions: Sequence[str]) -> str:
             fix="Its LLVM is older than the one that wrote the library. Use a newer Triton, or an older NVSHMEM "
             "(3.4 works with every Triton from 3.6 on).",
         ) from error
-    return str(linked)
+    return _exported(str(linked), functions)
+
+
+def _exported(text: str, functions: Sequence[str]) -> str:
+    """Triton makes all that it links internal; what kernels call must be found by name."""
+    names = "|".join(map(re.escape, functions))
+    return re.sub(rf"^define internal (?=[^@\n]*@(?:{names})\()", "define ", text, flags=re.MULTILINE)
 
 
 def _module(text: str, context: Any) -> Any:

@@ -96,12 +96,17 @@ def check_packages() -> None:
         )
 
 
+def without_network() -> bool:
+    """Whether NVSHMEM was told to use no network: then all PEs reach each other by loads and stores."""
+    return os.environ.get("NVSHMEM_REMOTE_TRANSPORT", "").lower() == "none"
+
+
 def identity() -> str:
-    """What tells one installation from another, for the cache of kernels; empty if there is none."""
+    """What tells one installation from another, for the cache of kernels."""
     try:
         found = installed()
         files = sorted(found.folder.glob(f"{NAME}*.bc"))
     except NvshmemNotFound:
         return "no NVSHMEM"
     stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return f"NVSHMEM {found.version} {stats}"
+    return f"NVSHMEM {found.version} {stats}{' no network' if without_network() else ''}"

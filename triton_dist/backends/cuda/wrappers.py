@@ -28,6 +28,13 @@ BARRIER = '  call void asm sideeffect "bar.sync 0;", "~{memory}"() convergent no
 _THREAD = '  %thread = call i32 asm "mov.u32 $0, %tid.x;", "=r"()\n'
 _SLOT = "@triton_dist_result = internal addrspace(3) global i64 undef, align 8\n"
 _NOTIFY_NEEDS = ("nvshmem_ptr", "nvshmem_fence", "nvshmemx_signal_op")
+_NEVER_CALLED = '  call void asm sideeffect "trap;", ""()\n  unreachable'
+_NOTHING_TO_DO = '  call void asm sideeffect "fence.acq_rel.sys;", "~{memory}"()\n  ret void'
+WITHOUT_NETWORK = {
+    r"nvshmemi_transfer_(rma|put_signal|amo)": _NEVER_CALLED,
+    r"nvshmemi_transfer_(fence|quiet)": _NOTHING_TO_DO,
+}
+"""NVSHMEM's functions that use a network are most of its code; where there is none, nothing of it is needed."""
 _LIMIT = {"one": 1, "warp": 32}
 
 
@@ -83,7 +90,7 @@ def make(called: Sequence[Called], arch: int, given: str | None = None) -> Path:
     path = Path(given) if given else library.installed().file_for(arch)
     pieces = bitcode.pieces_of(path, all_functions())
     roots, texts = _roots(called, path, pieces)
-    body = pieces.extract(dict.fromkeys(roots))
+    body = pieces.extract(dict.fromkeys(roots), WITHOUT_NETWORK if library.without_network() else None)
     slot = _SLOT if any("@triton_dist_result" in text for text in texts) else ""
     content = "\n".join([slot, *texts, body]).encode()
     target = bitcode.cache_dir() / f"triton_dist_device_{hashlib.sha256(content).hexdigest()[:32]}.ll"
@@ -103,7 +110,7 @@ def _roots(called: Sequence[Called], path: Path, pieces: Pieces) -> tuple[list[s
     texts: list[str] = []
     for call in called:
         wrapper = Wrapper.of(call.name)
-        needs = _NOTIFY_NEEDS if wrapper and wrapper.symbol in symbols.NOTIFY.values() else (_symbol(call),)
+        needs = _needs(wrapper, call)
         _check(call, needs, path, pieces)
         roots += needs
         if wrapper:
@@ -111,9 +118,12 @@ def _roots(called: Sequence[Called], path: Path, pieces: Pieces) -> tuple[list[s
     return roots, texts
 
 
-def _symbol(call: Called) -> str:
-    wrapper = Wrapper.of(call.name)
-    return wrapper.symbol if wrapper else call.name
+def _needs(wrapper: Wrapper | None, call: Called) -> tuple[str, ...]:
+    if wrapper is None:
+        return (call.name,)
+    if wrapper.symbol in symbols.NOTIFY.values():
+        return _NOTIFY_NEEDS[:1] if library.without_network() else _NOTIFY_NEEDS
+    return (wrapper.symbol,)
 
 
 def _check(call: Called, needs: Iterable[str], path: Path, pieces: Pieces) -> None:
@@ -196,11 +206,16 @@ def _notify(wrapper: Wrapper) -> str:
     """Signal a PE: by a store if its memory can be reached, which is fast; otherwise through NVSHMEM."""
     add = wrapper.symbol == symbols.NOTIFY["add"]
     store = "red.relaxed.sys.global.add.u64" if add else "st.relaxed.sys.global.b64"
-    one = wrapper.mode == "one"
     choose = (
         f"{BARRIER}{_THREAD}  %chosen = icmp eq i32 %thread, 0\n  br i1 %chosen, label %signal, label %done\n"
-        if one
+        if wrapper.mode == "one"
         else "  br label %signal\n"
+    )
+    network = (
+        _NEVER_CALLED
+        if library.without_network()
+        else "  call void @nvshmem_fence()\n"
+        f"  call void @nvshmemx_signal_op(ptr %p, i64 %value, i32 {10 if add else 9}, i32 %pe)\n  br label %done"
     )
     return (
         f"define i32 @{wrapper.name}(i64 %at, i64 %value, i32 %pe) alwaysinline convergent nounwind {{\n{choose}"
@@ -209,7 +224,6 @@ def _notify(wrapper: Wrapper) -> str:
         "direct:\n  %address = ptrtoint ptr %remote to i64\n"
         f'  call void asm sideeffect "fence.acq_rel.sys; {store} [$0], $1;", "l,l,~{{memory}}"'
         "(i64 %address, i64 %value) nounwind\n  br label %done\n"
-        "network:\n  call void @nvshmem_fence()\n"
-        f"  call void @nvshmemx_signal_op(ptr %p, i64 %value, i32 {10 if add else 9}, i32 %pe)\n  br label %done\n"
+        f"network:\n{network}\n"
         "done:\n  ret i32 0\n}\n"
     )
