@@ -34,6 +34,22 @@ def extern(k: Kernel, op: Any) -> None:
     symbol = symbols().get(name)
     if symbol is None:
         raise k.unsupported(op, f"the host's template library has no symbol {name!r}")
+    _call_symbol(k, op, name, symbol)
+
+
+@handles("tt.elementwise_inline_asm")
+def inline_asm(k: Kernel, op: Any) -> None:
+    """A template that the simulated back end's own lowering emits; other assembly means nothing to a CPU."""
+    from ..native.library import symbols
+
+    text = get(op, "asm_string").data
+    symbol = symbols().get(text)
+    if symbol is None:
+        raise k.unsupported(op, f"inline assembly for a device cannot run on the host: {text.strip()!r}")
+    _call_symbol(k, op, "the inline assembly", symbol)
+
+
+def _call_symbol(k: Kernel, op: Any, name: str, symbol: Symbol) -> None:
     if any(shape_of(v.type) is not None for v in op.operands):
         raise k.unsupported(op, f"{name} takes scalars, not tensors")
     result = op.results[0]
@@ -48,6 +64,8 @@ def extern(k: Kernel, op: Any) -> None:
 
 def _result_type(symbol: Symbol, wanted: ir.Type) -> ir.Type:
     """Functions without a result return an i32 that nobody reads."""
+    if symbol.result:
+        return ir.IntType(int(symbol.result.removeprefix("i")))
     valued = symbol.native == "host_ptr" or symbol.native.startswith(("host_until", "host_fetch_add"))
     if not valued:
         return I32

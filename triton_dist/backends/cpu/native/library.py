@@ -32,6 +32,8 @@ class Symbol:
     pointee_of: int = 1
     compares: bool = False
     """Operand 1 is a comparison code that chooses the native function."""
+    result: str = ""
+    """The integer type that the native function returns; empty: its name says so."""
 
 
 _PREFIX = "host_shmem_"
