@@ -101,14 +101,15 @@ def simulated() -> ModuleType | None:
 
 
 @functools.lru_cache(1)
-def _own() -> dict[str, Symbol]:
+def own_symbols() -> dict[str, Symbol]:
+    """The host's own symbols."""
     return _symbols()
 
 
 def symbols() -> dict[str, Symbol]:
     """Symbol -> how it is called: the host's own, and those of the back end that is being simulated."""
     vendor = simulated()
-    return _own() if vendor is None else _own() | vendor.symbols()
+    return own_symbols() if vendor is None else own_symbols() | vendor.symbols()
 
 
 # The IR

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`libshmem_device` over NVSHMEM. So far each function says that this version cannot call it."""
+"""`libshmem_device` on NVIDIA GPUs: NVSHMEM's functions."""
 
-from triton_dist.language.extra.declare import declare_pending
+from triton_dist.language.extra.cuda import libnvshmem_device
+from triton_dist.language.extra.cuda.libnvshmem_device import BACKEND as BACKEND
+from triton_dist.language.extra.records import supported
 
-BACKEND = "cuda"
-
-declare_pending(BACKEND, globals())
+globals().update({name: getattr(libnvshmem_device, name) for name in supported(BACKEND)})
