@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from typing import Any
 
+import triton
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
@@ -43,10 +44,20 @@ def _ttir(entry: Entry, optimise: bool) -> str:
     implementation = backend.get_codegen_implementation(options)
     module = source.make_ir(TARGET, options, implementation, backend.get_module_map(), context)
     if optimise:
-        stages: dict[str, Any] = {}
-        backend.add_stages(stages, options, source.language)
-        module = stages["ttir"](module, {})
+        module = _stock_stages(backend, options, source.language)["ttir"](module, {})
     return str(module)
+
+
+def _stock_stages(backend: Any, options: Any, language: Any) -> dict[str, Any]:
+    """The back end's stages without our hook, which would lower the carriers."""
+    stages: dict[str, Any] = {}
+    runtime = triton.knobs.runtime
+    hook, runtime.add_stages_inspection_hook = runtime.add_stages_inspection_hook, None
+    try:
+        backend.add_stages(stages, options, language)
+    finally:
+        runtime.add_stages_inspection_hook = hook
+    return stages
 
 
 def normalise(text: str, debuginfo: bool = True) -> str:

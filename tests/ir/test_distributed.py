@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -180,10 +182,20 @@ def test_depends_on_no_back_ends_dialect():
 
 
 def test_parsing_it_loads_no_back_ends_dialect():
-    from triton_dist.ir.dialects import DIALECTS
     from triton_dist.ir.parser import parse_text
 
     ctx = ir.context()
     parse_text(ctx, f"module {{ tt.func @f({ARGUMENTS}) {{ {VALID[0]} tt.return }} }}")
     assert {dialect.name for dialect in ctx.loaded_dialects} == {"builtin", "tt", "distributed"}
-    assert not {"hivm", "nvvm", "rocdl"} & DIALECTS.keys()
+
+
+def test_importing_it_imports_no_other_dialect():
+    code = (
+        "import sys, triton_dist.ir.dialects.distributed\n"
+        "print(*sorted(name for name in sys.modules if '.dialects.' in name))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ours = {name.rpartition(".")[2] for name in done.stdout.split() if name.startswith("triton_dist.")}
+    xdsls = {name.rpartition(".")[2] for name in done.stdout.split() if name.startswith("xdsl.")}
+    assert ours == {"_syntax", "tt", "distributed"}
+    assert not xdsls & {"llvm", "gpu", "nvgpu", "rocdl"}
