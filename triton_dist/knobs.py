@@ -66,6 +66,19 @@ def _parse_size(text: str) -> int:
     return int(match[1]) * _UNITS[match[2].upper()]
 
 
+def _parse_engine(text: str) -> str:
+    name = text.strip().upper()
+    if name not in ("MTE", "SDMA", "ROCE", "UDMA"):
+        raise ValueError
+    return name
+
+
+def _parse_path(text: str) -> str:
+    if not text.strip():
+        raise ValueError
+    return text
+
+
 def _parse_name(text: str) -> str:
     name = text.strip().lower()
     if not name:
@@ -85,6 +98,8 @@ BOOL = Kind(_parse_bool, "1 or 0 (also true/false, yes/no, on/off)")
 COUNT = Kind(_parse_count, "a whole number, 0 or more")
 SECONDS = Kind(_parse_seconds, "seconds as a number, 0 or more")
 SIZE = Kind(_parse_size, "a number of bytes above 0, with K, M, G or T if you like (512M)")
+ENGINE = Kind(_parse_engine, "MTE, SDMA, ROCE or UDMA")
+PATH = Kind(_parse_path, "a path")
 NAME = Kind(_parse_name, "a name")
 
 
@@ -155,8 +170,10 @@ class _Knobs(ModuleType):
     )
     num_threads = Knob[int](COUNT, 0, "threads a PE of the host engine uses; 0: all cores")
     wait_timeout = Knob[float](SECONDS, 60.0, "seconds after which a wait on the host raises; 0: never")
+    engine = Knob[str | None](ENGINE, None, "transport engine of Ascend's library; without: MTE")
     heap_size = Knob[int](SIZE, 1 << 30, "bytes of symmetric heap a PE has")
-    trace = Knob[bool](BOOL, False, "1: record what every program does, for a timeline")
+    trace = Knob[str | None](PATH, None, "a folder where each PE of the host engine writes its timeline")
+    simd = Knob[str | None](NAME, None, "avx2: the host engine leaves AVX-512 unused, to compare or to test")
     debug_ir = Knob[bool](BOOL, False, "1: print each kernel's IR after every pass, to stderr")
 
 
@@ -166,7 +183,8 @@ if TYPE_CHECKING:
     num_threads: int
     wait_timeout: float
     heap_size: int
-    trace: bool
+    trace: str | None
+    simd: str | None
     debug_ir: bool
 
 

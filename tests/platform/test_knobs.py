@@ -15,7 +15,7 @@ from triton_dist.errors import BadKnobValue, UnknownKnob
 
 def test_defaults():
     assert (knobs.backend, knobs.simulate, knobs.num_threads) == (None, None, 0)
-    assert (knobs.wait_timeout, knobs.heap_size, knobs.trace, knobs.debug_ir) == (60.0, 1 << 30, False, False)
+    assert (knobs.wait_timeout, knobs.heap_size, knobs.trace, knobs.debug_ir) == (60.0, 1 << 30, None, False)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,8 @@ def test_defaults():
         ("heap_size", "2g", 2 << 30),
         ("heap_size", "4 KiB", 4096),
         ("heap_size", "65536", 65536),
-        ("trace", "yes", True),
+        ("trace", "some/Folder", "some/Folder"),
+        ("debug_ir", "yes", True),
         ("debug_ir", "No", False),
     ],
 )
@@ -86,7 +87,7 @@ def test_misspelt_variable_is_seen_at_the_first_access(monkeypatch):
     monkeypatch.setenv("TRITON_DIST_XYZ", "3")
     monkeypatch.setattr(knobs, "_checked", False)
     with pytest.raises(UnknownKnob):
-        _ = knobs.trace
+        _ = knobs.debug_ir
 
 
 def test_other_peoples_variables_are_not_ours(monkeypatch):
@@ -115,21 +116,21 @@ def test_scope_puts_back_what_was():
 
 
 def test_scope_ends_with_an_exception():
-    with pytest.raises(ZeroDivisionError), knobs.scope(trace=True):
+    with pytest.raises(ZeroDivisionError), knobs.scope(debug_ir=True):
         _ = 1 / 0
-    assert knobs.trace is False
+    assert knobs.debug_ir is False
 
 
 def test_scope_keeps_other_changes():
-    with knobs.scope(trace=True):
+    with knobs.scope(debug_ir=True):
         knobs.num_threads = 5
     assert knobs.num_threads == 5
 
 
 def test_scope_with_a_bad_value_changes_nothing():
-    with pytest.raises(BadKnobValue), knobs.scope(trace=True, num_threads="x"):
+    with pytest.raises(BadKnobValue), knobs.scope(debug_ir=True, num_threads="x"):
         pytest.fail("not entered")
-    assert knobs.trace is False
+    assert knobs.debug_ir is False
 
 
 def test_scope_with_an_unknown_name():
@@ -154,10 +155,10 @@ def test_scope_reaches_other_threads():
 
 
 def test_listing_has_every_setting(monkeypatch):
-    monkeypatch.setenv("TRITON_DIST_TRACE", "1")
+    monkeypatch.setenv("TRITON_DIST_DEBUG_IR", "1")
     lines = {line.variable: line for line in knobs.listing()}
     assert set(lines) == {knob.variable for knob in knobs.all_knobs().values()}
-    assert (lines["TRITON_DIST_TRACE"].value, lines["TRITON_DIST_TRACE"].source) == (True, "environment")
+    assert (lines["TRITON_DIST_DEBUG_IR"].value, lines["TRITON_DIST_DEBUG_IR"].source) == (True, "environment")
     assert all(line.meaning for line in lines.values())
 
 

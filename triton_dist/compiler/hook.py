@@ -13,13 +13,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triton_dist import __version__, backends, knobs, platform
+from triton_dist import __version__, backends, platform
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -81,10 +80,7 @@ def convert(text: str, context: Any, options: Any, target: Any) -> Any:
 
     backend = backends.get(target.backend)
     module = ir.parse(text)
-    for name in ("raise-distributed-carriers", *backend.pipeline()):
-        ir.run_passes(module, [name])
-        if knobs.debug_ir:
-            print(f"// after {name}\n{ir.print_module(module, debuginfo=False)}", file=sys.stderr)
+    ir.run_passes(module, ["raise-distributed-carriers", *backend.pipeline()])
     _link(backend, module, options, target)
     return parse_text(ir.print_module(module), context)
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from triton_dist import backends
+from triton_dist import backends, knobs
 from triton_dist.errors import PassError, TritonDistError, UnknownPass
+from triton_dist.ir import print_module
 from triton_dist.ir.transforms import PASSES
 
 if TYPE_CHECKING:
@@ -52,3 +54,5 @@ def run(ctx: Context, module: ModuleOp, names: Sequence[str]) -> None:
             module.verify()
         except VerifyException as error:
             raise PassError(name=name, detail=str(error)) from error
+        if knobs.debug_ir:
+            print(f"// after {name}\n{print_module(module, debuginfo=False)}", file=sys.stderr)

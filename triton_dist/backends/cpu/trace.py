@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import c_int64
+from typing import Any
 
 from triton_dist.profile.events import Event, Kind
 
@@ -17,11 +19,45 @@ HEADER, WORDS = 8, 8
 """Words of the header, and of an event: kind, program, worker, site, start, end, launch, 0 (see native/runtime.ll)."""
 
 _sites: dict[int, list[str]] = {}
+_kept: dict[int, tuple[Any, state.DeviceState]] = {}
 
 
 def note_sites(launch: int, sites: list[str]) -> None:
     """Remember a launch's source lines while a trace is being taken."""
     _sites[launch] = sites
+
+
+def keep(device: state.DeviceState, folder: str, capacity: int = 1 << 18) -> None:
+    """Record a PE's kernels from here on, and write them into `folder` when the process ends (`TRITON_DIST_TRACE`)."""
+    if device.trace:
+        return
+    if not _kept:
+        atexit.register(_write, folder)
+    buffer = _buffer(capacity)
+    _kept[ctypes.addressof(device)] = buffer, device
+    device.trace = ctypes.addressof(buffer)
+
+
+def _write(folder: str) -> None:
+    """One file a PE: pe<number>.json for Perfetto, and the picture beside it."""
+    from triton_dist.profile import write_timeline, write_trace
+
+    for buffer, device in _kept.values():
+        events = _read(buffer, device.my_pe)
+        if events:
+            write_trace(f"{folder}/pe{device.my_pe}.json", events)
+            write_timeline(f"{folder}/pe{device.my_pe}.svg", events, title=f"Programs of PE {device.my_pe}")
+
+
+def _buffer(capacity: int) -> Any:
+    buffer = (c_int64 * (HEADER + WORDS * capacity))()
+    buffer[0] = capacity
+    return buffer
+
+
+def _read(buffer: Any, pe: int) -> list[Event]:
+    count = min(buffer[1], buffer[0])
+    return _events([tuple(buffer[HEADER + WORDS * i : HEADER + WORDS * (i + 1)]) for i in range(count)], pe)
 
 
 @contextmanager
@@ -31,17 +67,14 @@ def capture(capacity: int = 1 << 16) -> Iterator[list[Event]]:
     Events beyond `capacity` are dropped. The notes of a launch's waits carry the worker of the program they belong to.
     """
     device = state.current()
-    buffer = (c_int64 * (HEADER + WORDS * capacity))()
-    buffer[0] = capacity
+    buffer = _buffer(capacity)
     before, device.trace = device.trace, ctypes.addressof(buffer)
     events: list[Event] = []
     try:
         yield events
     finally:
         device.trace = before
-        count = min(buffer[1], capacity)
-        raw = [tuple(buffer[HEADER + WORDS * i : HEADER + WORDS * (i + 1)]) for i in range(count)]
-        events.extend(_events(raw, device.my_pe))
+        events.extend(_read(buffer, device.my_pe))
 
 
 def _events(raw: list[tuple[int, ...]], pe: int) -> list[Event]:

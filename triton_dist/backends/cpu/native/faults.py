@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from triton_dist import errors
 
 from .. import state
+from .library import simulated
 
 TIMED_OUT, ABORTED, BAD_PE, FOREIGN, BAD_OP, BAD_TEAM = 1, 2, 3, 4, 5, 6
+LAST_OWN = 99
+"""Codes above are those of the vendor library that is being simulated."""
 
 
 def explain(
@@ -33,6 +36,8 @@ def explain(
         return errors.BadSignalOpInKernel(**common, got=fault.seen)
     if fault.code == BAD_TEAM:
         return errors.BadTeamInKernel(**common, got=fault.seen)
+    if fault.code > LAST_OWN and (vendor := simulated()) is not None:
+        return vendor.explain(fault, common)
     return errors.KernelAborted(detail=f"{kernel} ended early on PE {fault.pe} (fault {fault.code})")
 
 

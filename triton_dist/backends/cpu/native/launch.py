@@ -15,8 +15,9 @@ from typing import Any
 from triton_dist import errors, knobs
 
 from .. import state
-from ..trace import note_sites
+from ..trace import keep, note_sites
 from .abi import Launch
+from .library import simulated
 from .runtime import runtime
 
 _serial = itertools.count(1)
@@ -137,6 +138,8 @@ class Launcher:
         self.name = metadata.name
         self._pack: Any = None
         self._function: Future[int] = Future()
+        # What gives a PE its device state in the form of the vendor that is being simulated.
+        self._enter = getattr(simulated(), "enter", None)
         _loading.launcher = self
 
     @staticmethod
@@ -191,6 +194,8 @@ class Launcher:
 
     def _run(self, function: int, grid: tuple[int, int, int], total: int, args: bytes) -> None:
         device = state.current()
+        if self._enter is not None and not device.vendor:
+            self._enter(device)
         workers = min(threads(), total)
         buffer = ctypes.create_string_buffer(args, max(8, len(args)))
         arena = (self.arena + 4095) // 4096 * 4096
@@ -202,6 +207,8 @@ class Launcher:
         )  # fmt: skip
         if self.blocking:
             device.timeout_ns = int(knobs.wait_timeout * 1e9)
+        if knobs.trace:
+            keep(device, knobs.trace)
         if device.trace:
             note_sites(launch.id, self.sites)
         if self.blocking and threading.current_thread() is threading.main_thread():

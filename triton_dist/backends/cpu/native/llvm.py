@@ -7,7 +7,7 @@ import functools
 import threading
 from typing import Any
 
-from .target import Target, host
+from .target import Target, native
 
 _lock = threading.Lock()
 
@@ -16,7 +16,7 @@ _lock = threading.Lock()
 def _machine(target: Target) -> Any:
     import llvmlite.binding as llvm
 
-    host()
+    native()
     found = llvm.Target.from_triple(target.triple)
     return found.create_target_machine(cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small")
 

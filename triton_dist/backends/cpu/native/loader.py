@@ -88,9 +88,9 @@ def load(code: bytes, extra: Mapping[str, int] | None = None) -> Image:
 def _load_with_llvm(code: bytes, known: Mapping[str, int]) -> Image:
     import llvmlite.binding as llvm
 
-    from .target import host
+    from .target import native
 
-    host()
+    native()
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
     for name, address in known.items():
         builder = builder.import_symbol(name, address)

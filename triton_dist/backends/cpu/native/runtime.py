@@ -78,9 +78,9 @@ def generator_key() -> str:
 def _build() -> bytes:
     from .library import runtime_ir
     from .llvm import compile_object
-    from .target import host
+    from .target import native
 
-    return compile_object(runtime_ir(), host())
+    return compile_object(runtime_ir(), native())
 
 
 def _path(backend: str) -> Path:

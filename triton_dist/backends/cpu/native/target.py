@@ -7,6 +7,8 @@ import functools
 import platform
 from dataclasses import dataclass
 
+from triton_dist import errors, knobs
+
 
 @dataclass(frozen=True)
 class Target:
@@ -34,8 +36,20 @@ def _describe(triple: str, cpu: str, features: str) -> Target:
     return Target(triple, cpu, features, 128, 32 if platform.machine() == "aarch64" else 16, False)
 
 
-@functools.lru_cache(1)
 def host() -> Target:
+    """The machine to generate code for: this one, or as much of it as `TRITON_DIST_SIMD` allows."""
+    wanted = knobs.simd
+    if wanted is None:
+        return native()
+    if wanted != "avx2":
+        raise errors.BadKnobValue(
+            name="TRITON_DIST_SIMD", value=wanted, expected="avx2, or unset", meaning="the vector instructions to use"
+        )
+    return without_avx512(native())
+
+
+@functools.lru_cache(1)
+def native() -> Target:
     """This machine, as LLVM sees it."""
     import llvmlite.binding as llvm
 

@@ -76,10 +76,10 @@ class CpuCompiler(BaseBackend):
         return target.backend == "cpu"
 
     def hash(self) -> str:
-        from triton_dist import platform
+        from triton_dist import knobs, platform
 
         chosen = platform.current()
-        return f"{_backend_hash()}-{chosen.backend}-{chosen.mode}"
+        return f"{_backend_hash()}-{chosen.backend}-{chosen.mode}-{knobs.simd}"
 
     def parse_options(self, options: dict[str, Any]) -> CpuOptions:
         known = {k: v for k, v in options.items() if k in CpuOptions.__dataclass_fields__ and v is not None}
