@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _OWN = tuple(_PACKAGE + part for part in ("shmem" + os.sep, "testing" + os.sep, "backends" + os.sep))
@@ -15,6 +16,8 @@ def call_site() -> str:
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
         frame = frame.f_back
+    if frame.f_code.co_filename == threading.__file__:  # a PE that is a thread, finalized by run_pes
+        return "the end of its function"
     return f"{_short(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
