@@ -373,6 +373,12 @@ class BadSignalOpInKernel(KernelAborted):
     )
 
 
+class DeviceLibraryError(KernelAborted):
+    """What a simulated device library refuses; on the device it would be undefined or silent."""
+
+    template = "PE {pe}, program {program}, {where}: {library}: {detail}."
+
+
 class BadTeamInKernel(KernelAborted):
     template = (
         "PE {pe}, program {program}, {where}: there is no team {got} on the host; the teams are 0, 1 and 2, and each "

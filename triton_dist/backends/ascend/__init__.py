@@ -18,6 +18,7 @@ class AscendBackend(Backend):
     }
     # A cache line written by several cores at once is not coherent: one signal a line of 64 bytes, in `dl.wait`
     # too. Only 32-bit signals have an atomic add; 64-bit ones are written with aclshmem_<T>_p.
+    host_library = "triton_dist.backends.ascend.simulated"
     limits = Limits(
         signal_ops={"int32": SET_ADD, "int64": SET, "uint64": SET},
         wait_dtypes=frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from triton_dist import backends
 from triton_dist.backends.base import RuntimeAdapter
 from triton_dist.backends.cpu import atomics, state
+from triton_dist.backends.cpu.native.library import simulated
 from triton_dist.errors import (
     CollectiveMismatch,
     HeapExhausted,
@@ -138,6 +139,8 @@ class CpuAdapter(RuntimeAdapter):
             pe.control.set_phase(phase)
         if pe.watchdog is not None:
             pe.watchdog.stop()
+        if pe.device.vendor and (vendor := simulated()) is not None:
+            vendor.leave(pe.device)
         pe.world.opened()
         if threads:
             state.bind_thread(None)
@@ -321,7 +324,7 @@ class CpuAdapter(RuntimeAdapter):
             return seen
 
         def timed_out(seconds: float, seen: int) -> WaitTimeout:
-            place = {"where": call.where, "slot": pe.describe_address(address)}
+            place = {"where": call.where, "slot": pe.describe_address(address).removeprefix("signal ")}
             wanted = {"expected": f"{cmp} {value}", "seen": kind.read(seen)}
             return WaitTimeout(pe=pe.number, program="none (the host)", seconds=seconds, **place, **wanted)
 

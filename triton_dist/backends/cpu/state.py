@@ -52,7 +52,8 @@ class DeviceState(ctypes.Structure):
         ("sync_count", c_int64),  # barriers passed so far by this PE
         ("trace", c_uint64),  # address of a trace buffer, or 0
         ("dead_pe", c_int64),  # set with the abort word PEER_DIED, else -1
-        ("reserved", c_uint64 * 3),
+        ("vendor", c_uint64),  # address of a simulated vendor's own device state, or 0
+        ("reserved", c_uint64 * 2),
     ]
 
 

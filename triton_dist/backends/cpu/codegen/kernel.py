@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import llvmlite.ir as ir
@@ -373,6 +374,7 @@ def compile_module(module: Any, target: Target, contract: bool = True) -> Code:
     from . import control, extern, report, scaled, shapes, simple
 
     del control, extern, report, scaled, shapes, simple
+    _import_emitters_of_the_simulated_back_end()
     functions = {op.sym_name.data: op for op in module.walk() if op.name == "tt.func"}
     public = [f for f in functions.values() if _visibility(f) != "private"]
     kernel = Kernel(public[0], target, functions, contract)
@@ -382,6 +384,14 @@ def compile_module(module: Any, target: Target, contract: bool = True) -> Code:
         kernel.env[arg] = _argument(kernel, i, elem_of(arg.type), shape_of(arg.type))
     function_body(kernel, public[0], None)
     return kernel.finish()
+
+
+def _import_emitters_of_the_simulated_back_end() -> None:
+    """Its host library may name a module with handlers of the ops that its conversion makes."""
+    from ..native.library import simulated
+
+    if emitters := getattr(simulated(), "EMITTERS", None):
+        import_module(emitters)
 
 
 def _visibility(function: Any) -> str:

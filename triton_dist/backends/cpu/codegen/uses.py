@@ -121,6 +121,8 @@ def has_effect(op: Any) -> bool:
             return True
         if inner.name == "tt.extern_elementwise" and not _pure(inner):
             return True
+        if inner.name == "hivm.hir.custom" and "no_side_effect" not in inner.properties:
+            return True
         if inner.name == "tt.elementwise_inline_asm" and not _pure(inner):
             return True
     return False

@@ -63,6 +63,6 @@ def _describe(address: int) -> str:
     try:
         from triton_dist import shmem
 
-        return shmem.describe_address(address)
+        return shmem.describe_address(address).removeprefix("signal ")
     except Exception:
         return f"at {address:#x}"

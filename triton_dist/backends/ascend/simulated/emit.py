@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""How the host engine's code generator emits what the conversion to `hivm` makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.ir as llvm
+
+from triton_dist.backends.ascend import symbols
+from triton_dist.backends.cpu.codegen.build import Value
+from triton_dist.backends.cpu.codegen.extern import call
+from triton_dist.backends.cpu.codegen.kernel import Kernel, handles
+from triton_dist.backends.cpu.codegen.ltypes import I32, I64, shape_of
+
+_CONSUME = "aclshmem_consume_token_"
+
+
+@handles("tensor.empty", "annotation.mark")
+def nothing(k: Kernel, op: Any) -> None:
+    """Destinations and marks are for the device's compiler: a tensor of pointers is computed, not stored."""
+    del k, op
+
+
+@handles("hivm.hir.custom")
+def custom(k: Kernel, op: Any) -> None:
+    """A call of the template library under its link name."""
+    template = symbols.templates().get(op.symbol)
+    if template is None:
+        raise k.unsupported(op, f"the template library has no function {op.symbol!r}")
+    if op.symbol.startswith(_CONSUME):
+        k.bind(op.results[0], k.env[op.ins[0]])
+        return
+    from triton_dist.backends.ascend.simulated.library import symbols as native
+
+    symbol = native()[op.symbol]
+    got = call(k, op, symbol.native, _result_type(template), _operands(k, op, template))
+    if symbol.may_end:
+        k.check_abort()
+    k.blocking |= symbol.may_block
+    if op.results:
+        k.bind(op.results[0], got)
+
+
+def _result_type(template: symbols.Template) -> llvm.Type:
+    """Functions without a result return an i32 that nobody reads; so does a wait_until."""
+    if template.family == "wait_until":
+        return llvm.IntType(8 * symbols.BYTES[template.type])
+    return I64 if template.result == "ptr" else I32
+
+
+def _operands(k: Kernel, op: Any, template: symbols.Template) -> list[Value]:
+    if len(op.ins) != len(template.operands):
+        raise k.unsupported(op, f"{op.symbol} takes {len(template.operands)} operands, not {len(op.ins)}")
+    if any(shape_of(value.type) is not None for value in op.ins):
+        raise k.unsupported(op, f"{op.symbol} takes scalars, not tensors")
+    return [_operand(k, value, kind, template) for value, kind in zip(op.ins, template.operands, strict=True)]
+
+
+def _operand(k: Kernel, value: Any, kind: str, template: symbols.Template) -> Value:
+    given = k.scalar(value)
+    if kind in ("ptr", "sig"):
+        return given
+    if kind == "bytes":
+        return k.b.resize(given, I64, signed=False)
+    if kind == "value":
+        wanted = llvm.IntType(8 * symbols.BYTES[template.type])
+        return given if given.type == wanted else k.b.bitcast(given, wanted)
+    return k.b.resize(given, I32)
