@@ -205,7 +205,7 @@ def test_a_signal_that_never_comes() -> None:
     error = raised(wait)
     assert isinstance(error, errors.WaitTimeout)
     message = str(error)
-    assert f"PE 1, program none (the host), {error.fields['where']}: waited 0.2 s for signal signal 2 of" in message
+    assert f"PE 1, program none (the host), {error.fields['where']}: waited 0.2 s for signal 2 of" in message
     assert "expected ge 7, present value 5" in message
     assert f"test_errors.py:{wait.__code__.co_firstlineno + 3}" in message
 

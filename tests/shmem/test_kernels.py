@@ -73,5 +73,5 @@ def test_a_kernel_that_waits_for_ever_names_the_signal() -> None:
         for pe, message in enumerate(run_pes(wait, 2)):
             assert message.startswith(f"PE {pe}, program 0, ")
             assert "kernels.py:" in message
-            assert "signal 2 of create_signals(4, torch.int64) at " in message
+            assert " s for signal 2 of create_signals(4, torch.int64) at " in message
             assert "expected 7, present value 0" in message
