@@ -30,7 +30,7 @@ docs: $(VENV)/.base ## Fill the generated parts of docs/
 	$(BIN)/python docs/generate.py
 
 types: $(VENV)/.extra-dev ## Check types with pyright
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 check: lint types test ## Run lint, types and test
 
