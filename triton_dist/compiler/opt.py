@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import IO, ClassVar
+from typing import IO, Any, ClassVar
 
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.passes import ModulePass
@@ -47,9 +47,9 @@ class TritonDistOpt(xDSLOptMain):
         for extension in _EXTENSIONS:
             self.available_frontends[extension] = self._parse
 
-    def _parse(self, stream: IO[bytes]) -> ModuleOp:
-        text = stream.read().decode("utf-8")
-        parser = TritonParser(self.ctx, text, self.get_input_name())
+    def _parse(self, stream: IO[Any]) -> ModuleOp:
+        # Bytes since xDSL 0.75, text before.
+        parser = TritonParser(self.ctx, stream.read(), self.args.input_file or "stdin")
         return parser.parse_module(not self.args.no_implicit_module)
 
     def register_all_passes(self) -> None:
