@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp, StringAttr, TensorType, UnitAttr, i32
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp, StringAttr, TensorType, UnitAttr, i32, i64
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import (
@@ -29,13 +29,24 @@ from triton_dist.ir.dialects import distributed as d
 from triton_dist.ir.dialects._syntax import int_attr, keyword_of
 from triton_dist.ir.dialects.annotation import WRITES, MarkOp
 from triton_dist.ir.dialects.arith import ConstantOp, TruncIOp
-from triton_dist.ir.dialects.hivm import CustomOp, PipeAttr, TCoreTypeAttr, VFModeAttr, index_array
+from triton_dist.ir.dialects.hivm import (
+    CustomOp,
+    GetSubBlockIdxOp,
+    GetSubBlockNumOp,
+    PipeAttr,
+    TCoreTypeAttr,
+    VFModeAttr,
+    index_array,
+)
 from triton_dist.ir.dialects.tensor import EmptyOp
 from triton_dist.ir.dialects.tt import FuncOp, PointerType
 from triton_dist.ir.locations import location
 
 DOTS = frozenset({"tt.dot", "tt.dot_scaled"})
 _WITHOUT_OPERANDS = frozenset({"aclshmem_my_pe", "aclshmem_n_pes"})
+
+_NATIVE = {op.name: op for op in (GetSubBlockIdxOp, GetSubBlockNumOp)}
+"""Symbols that stand for an operation of the compiler's own."""
 
 DotFree = Literal["vector", "both", "table"]
 
@@ -252,6 +263,9 @@ class ConvertExternCall(Convert):
         operands: Sequence[SSAValue] = op.operands
         if symbol == "aclshmem_ptr":
             symbol = f"aclshmem_ptr_{type_name(op, d.pointee(operands[0].type) if operands else None)}"
+        elif (native := _NATIVE.get(symbol)) is not None:
+            rewriter.replace_op(op, native.create(result_types=(i64,), location=op.location))
+            return
         elif symbol in _WITHOUT_OPERANDS:
             operands = ()
         self.replace(rewriter, op, symbol, operands)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, TensorType, UnitAttr, i32
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, TensorType, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Data, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -17,11 +17,12 @@ from xdsl.irdl import (
     irdl_op_definition,
     opt_prop_def,
     prop_def,
+    result_def,
     traits_def,
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from xdsl.utils.exceptions import VerifyException
 
 if TYPE_CHECKING:
@@ -166,6 +167,26 @@ class CustomOp(IRDLOperation):
             raise VerifyException(f"{self.name}: each result that is a tensor has a tensor of its type in outs")
 
 
+class _SubBlock(IRDLOperation):
+    result = result_def(i64)
+    assembly_format = "attr-dict `->` type($result)"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class GetSubBlockIdxOp(_SubBlock):
+    """Which of the vector cores beside one cube core this is."""
+
+    name = "hivm.hir.get_sub_block_idx"
+
+
+@irdl_op_definition
+class GetSubBlockNumOp(_SubBlock):
+    """How many vector cores are beside one cube core."""
+
+    name = "hivm.hir.get_sub_block_num"
+
+
 def is_shaped(type: Attribute) -> bool:
     """A tensor or a memref: what a destination can be."""
     return isinstance(type, TensorType) or type.name == "memref"
@@ -216,4 +237,4 @@ def index_array(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
     return DenseArrayBase.from_list(i32, values)
 
 
-Hivm = Dialect("hivm", [CustomOp], [TCoreTypeAttr, PipeAttr, VFModeAttr])
+Hivm = Dialect("hivm", [CustomOp, GetSubBlockIdxOp, GetSubBlockNumOp], [TCoreTypeAttr, PipeAttr, VFModeAttr])

@@ -47,10 +47,13 @@ class Call:
         given = self._bind(args, kwargs)
         for operand in self.record.operands:
             if operand.name in given:
-                make = _MAKERS.get(operand.kind) or _typed(operand.kind)
-                self.made[operand.name] = make(self, operand, given[operand.name])
+                self.made[operand.name] = self.maker(operand.kind)(self, operand, given[operand.name])
         self._same_pointees()
         return self.made
+
+    def maker(self, kind: str) -> Callable[[Call, Operand, Any], Any]:
+        """What checks and makes an operand of this kind."""
+        return _MAKERS.get(kind) or _typed(kind)
 
     def result(self) -> tl.dtype | None:
         if self.record.result == "void":

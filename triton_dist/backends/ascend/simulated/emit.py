@@ -22,6 +22,17 @@ def nothing(k: Kernel, op: Any) -> None:
     del k, op
 
 
+@handles("hivm.hir.get_sub_block_idx")
+def sub_block_idx(k: Kernel, op: Any) -> None:
+    """A program is one core here."""
+    k.bind(op.results[0], llvm.Constant(I64, 0))
+
+
+@handles("hivm.hir.get_sub_block_num")
+def sub_block_num(k: Kernel, op: Any) -> None:
+    k.bind(op.results[0], llvm.Constant(I64, 1))
+
+
 @handles("hivm.hir.custom")
 def custom(k: Kernel, op: Any) -> None:
     """A call of the template library under its link name."""
