@@ -86,6 +86,10 @@ class Backend(ABC):
         """What freshly loaded device code needs before its first launch. `files`: Triton's artefacts of the kernel."""
         del module, name, files
 
+    def on_kernel_unload(self, module: int) -> None:
+        """Device code is about to go. Triton tells from 3.8 on."""
+        del module
+
     def pipeline(self) -> tuple[str, ...]:
         """`conversion_passes`; raises if this version does not have them all."""
         for name in self.conversion_passes:
@@ -153,13 +157,15 @@ class RuntimeAdapter(ABC):
         """What lies at an address, for a report."""
         return f"address {address:#x}"
 
+    def device(self) -> torch.device:
+        """Where this PE's tensors live."""
+        import torch
+
+        return torch.device("cpu")
+
     def info(self) -> dict[str, Any]:
         """The fields of `shmem.report.Info` that the adapter knows."""
         raise self._not_yet("info")
 
     def _not_yet(self, what: str) -> NotInThisVersion:
         return NotInThisVersion(what=what, backend=type(self).__name__, version=__version__, hint="")
-
-    def on_module_load(self, module: int) -> None:
-        """What a freshly loaded device module needs before its first launch; nothing, by default."""
-        del module

@@ -47,6 +47,8 @@ def install() -> None:
         _earlier.append(earlier)
     triton_knobs.runtime.add_stages_inspection_hook = inspect_stages
     triton_knobs.runtime.kernel_load_end_hook.add(on_load)
+    if hasattr(triton_knobs.runtime, "kernel_unload_hook"):
+        triton_knobs.runtime.kernel_unload_hook.add(on_unload)
     if not _asks_for_key():
         _extend_compiler_hashes()
 
@@ -112,6 +114,13 @@ def on_load(module: int, function: Any, name: str, files: Mapping[str, str], has
     del function, hash
     if platform.current().mode == "hardware":
         backends.active().on_kernel_load(module, name, files)
+
+
+def on_unload(module: int, *rest: Any) -> None:
+    """Triton's hook (from 3.8 on): device code is about to be unloaded."""
+    del rest
+    if platform.current().mode == "hardware":
+        backends.active().on_kernel_unload(module)
 
 
 # The cache

@@ -47,6 +47,7 @@ __all__ = [
     "create_tensor",
     "death_of",
     "describe_address",
+    "device",
     "finalize",
     "free_tensor",
     "get",
@@ -118,6 +119,11 @@ def my_pe() -> int:
 def n_pes() -> int:
     """How many PEs there are."""
     return _session.require("n_pes()").adapter.n_pes()
+
+
+def device() -> torch.device:
+    """Where this PE's tensors live: its GPU, or the CPU on the host and where a back end is simulated."""
+    return _session.require("device()").adapter.device()
 
 
 def create_tensor(shape: Sequence[int] | int, dtype: torch.dtype) -> torch.Tensor:

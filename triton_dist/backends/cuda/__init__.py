@@ -41,5 +41,17 @@ class CudaBackend(Backend):
 
         return identity()
 
+    def on_kernel_load(self, module: int, name: str, files: Mapping[str, str]) -> None:
+        from triton_dist.backends.cuda.modules import MODULES
+
+        MODULES.loaded(module, name, files)
+
+    def on_kernel_unload(self, module: int) -> None:
+        from triton_dist.backends.cuda.modules import MODULES
+
+        MODULES.unloaded(module)
+
     def adapter(self) -> RuntimeAdapter:
-        raise self.not_yet("the runtime adapter")
+        from triton_dist.backends.cuda.adapter import CudaAdapter
+
+        return CudaAdapter()

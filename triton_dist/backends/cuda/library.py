@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Where NVSHMEM's device bitcode is, and which file fits a GPU.
 
-Released packages have one `libnvshmem_device.bc`, or one `libnvshmem_device_sm_<arch>.bc` for each of some architectures.
+Released packages have one `libnvshmem_device.bc`, or `libnvshmem_device_sm_<arch>.bc` for some architectures.
 """
 
 from __future__ import annotations

@@ -50,9 +50,8 @@ def _host(record: Record, symbol: str) -> Symbol | None:
     """The host's function for NVSHMEM's `symbol`: that of the portable name, or one of ours where operands differ."""
     from triton_dist.backends.cpu.native.library import Symbol, own_symbols
 
-    if match := _COLLECTIVE.fullmatch(symbol):
-        if match[1] in names.TYPES.values():
-            return Symbol(f"cuda_{match[2]}_{_BYTES.get(match[1], 8)}", may_block=True)
+    if (match := _COLLECTIVE.fullmatch(symbol)) and match[1] in names.TYPES.values():
+        return Symbol(f"cuda_{match[2]}_{_BYTES.get(match[1], 8)}", may_block=True)
     if match := _WAIT.fullmatch(symbol):
         bits = match[2] or "64"
         return Symbol(f"cuda_until_{_sign(match)}i{bits}", may_block=True, result=f"i{bits}")
@@ -67,7 +66,7 @@ def _sign(match: re.Match[str]) -> str:
 
 def ir() -> str:
     """The LLVM IR of all that is not among the host's own functions."""
-    folder = resources.files(__package__)
+    folder = resources.files("triton_dist.backends.cuda")
     word = Template(folder.joinpath("simulate_word.ll").read_text())
     words = [word.substitute(t=f"i{bits}", size=bits // 8) for bits in templates.WIDTHS]
     return "\n".join([folder.joinpath("simulate.ll").read_text(), *words, *_made()])
@@ -111,5 +110,6 @@ def _until(sign: str, bits: int) -> str:
     ]
     for word in _COMPARE:
         native = f"host_until_{'' if word in ('eq', 'ne') else sign}{word}_{t}"
-        lines += [f"{word}:", f"  %r_{word} = call {t} @{native}({_HIDDEN}, i64 %at, {t} %value)", f"  ret {t} %r_{word}"]
+        call = f"%r_{word} = call {t} @{native}({_HIDDEN}, i64 %at, {t} %value)"
+        lines.append(f"{word}:\n  {call}\n  ret {t} %r_{word}")
     return "\n".join([*lines, "}"])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """NVSHMEM's device functions: those of `libshmem_device`, checked and typed.
 
-Who calls: a function "of a thread" is called by one thread of the program, one "of a warp" by one warp, one "of a block"
-by all; around it the program's order holds. Code that chooses its threads itself (by `language_extra.tid`, as in CUDA)
-is left as it is: there each thread that comes to a call makes it.
+Who calls: a function "of a thread" is called by one thread of the program, one "of a warp" by one warp, one "of a
+block" by all; around it the program's order holds. Code that chooses its threads itself (by `language_extra.tid`, as
+in CUDA) is left as it is: there each thread that comes to a call makes it.
 """
 
 from __future__ import annotations
