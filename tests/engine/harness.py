@@ -69,6 +69,46 @@ def evaluate(expressions: Mapping[str, torch.dtype], operands: Mapping[str, torc
     return results
 
 
+def index(shape: Sequence[int]) -> str:
+    """The row-major offsets of a tile, as an expression."""
+    terms, step = [], 1
+    for axis in reversed(range(len(shape))):
+        place = ", ".join(":" if d == axis else "None" for d in range(len(shape)))
+        terms.append(f"tl.arange(0, {shape[axis]})[{place}] * {step}" if len(shape) > 1 else f"tl.arange(0, {shape[0]})")
+        step *= shape[axis]
+    return " + ".join(terms)
+
+
+Result = tuple[tuple[int, ...], torch.dtype]
+
+
+def _tile_source(operands: Mapping[str, torch.Tensor], results: Mapping[str, Result], prelude: str) -> str:
+    outs = [f"o{n}" for n in range(len(results))]
+    lines = ["@triton.jit", f"def kernel({', '.join(f'p{n}' for n in operands)}, {', '.join(outs)}):"]
+    for name, tensor in operands.items():
+        place = f" + {index(tensor.shape)}" if tensor.dim() else ""
+        lines.append(f"    {name} = tl.load(p{name}{place})")
+    for out, (expression, (shape, _)) in zip(outs, results.items(), strict=True):
+        place = f" + {index(shape)}" if shape else ""
+        lines.append(f"    tl.store({out}{place}, {expression})")
+    return prelude + "\n".join(lines) + "\n"
+
+
+def tiles(
+    results: Mapping[str, Result], operands: Mapping[str, torch.Tensor], prelude: str = "", batch: int = 10
+) -> dict[str, torch.Tensor]:
+    """Expressions over whole tiles: operands of any rank with extents that are powers of two, one program."""
+    found: dict[str, torch.Tensor] = {}
+    todo = list(results.items())
+    for start in range(0, len(todo), batch):
+        part = dict(todo[start:start + batch])
+        outs = [torch.empty(shape, dtype=dtype) for shape, dtype in part.values()]
+        kernel: Any = module(_tile_source(operands, part, prelude)).kernel
+        kernel[(1,)](*operands.values(), *outs)
+        found.update(zip(part, outs, strict=True))
+    return found
+
+
 def ulps(got: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Errors in units of the last place of the result's type; NaN and infinities must agree (error inf otherwise)."""
     with np.errstate(all="ignore"):

@@ -118,18 +118,26 @@ def _to_bf16(b: Builder, value: Value) -> Value:
 
 
 def cast(b: Builder, value: Value, have: Elem, want: Elem) -> Value:
-    """Any float to any float. From fp64 to 16 bits goes through fp32 (double rounding, as in Triton's own path)."""
+    """Any float to any float, rounded once."""
     if have.name == want.name:
         return value
     if want.name == "f64":
         return b.fpext(widen(b, value, have), like(value, F64))
     if have.name == "f64":
-        if want.name == "f16":
-            return b.fptrunc(value, like(value, F16))
-        value = b.fptrunc(value, like(value, F32))
-    else:
-        value = widen(b, value, have)
-    return narrow(b, value, want)
+        nearest = b.fptrunc(value, like(value, F32))
+        return nearest if want.name == "f32" else narrow(b, _to_odd(b, value, nearest), want)
+    return narrow(b, widen(b, value, have), want)
+
+
+def _to_odd(b: Builder, value: Value, nearest: Value) -> Value:
+    """An fp64 number to fp32 rounded to odd: a second rounding, to fewer bits, then comes out as if it were the only one."""
+    t = like(value, I32)
+    back = b.fpext(nearest, value.type)
+    grew = b.fcmp_ordered(">", b.math("fabs", back), b.math("fabs", value))
+    bits = b.bitcast(nearest, t)
+    toward = b.sub(bits, b.zext(grew, t))
+    inexact = b.fcmp_ordered("!=", back, value)
+    return b.bitcast(b.or_(toward, b.zext(inexact, t)), nearest.type)
 
 
 def constant(elem: Elem, number: float) -> ir.Constant:
