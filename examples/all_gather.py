@@ -26,7 +26,8 @@ def check(elements: int, rounds: int) -> None:
 
 
 def shard_of(pe: int, number: int, elements: int) -> torch.Tensor:
-    return torch.randn(elements, generator=torch.Generator().manual_seed(1000 * number + pe))
+    x = torch.randn(elements, generator=torch.Generator().manual_seed(1000 * number + pe))
+    return x.to(shmem.device())
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ def check(m: int, n: int, k: int, dtype: torch.dtype, rounds: int) -> float:
 
 
 def matrix(rows: int, columns: int, dtype: torch.dtype, seed: int) -> torch.Tensor:
-    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed)).to(dtype)
+    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed)).to(shmem.device(), dtype)
 
 
 def main() -> None:

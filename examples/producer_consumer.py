@@ -29,7 +29,8 @@ def check(rows: int, length: int, slots: int, calls: int) -> None:
 
 
 def rows_of(pe: int, call: int, rows: int, length: int) -> torch.Tensor:
-    return torch.randn(rows, length, generator=torch.Generator().manual_seed(1000 * call + pe))
+    x = torch.randn(rows, length, generator=torch.Generator().manual_seed(1000 * call + pe))
+    return x.to(shmem.device())
 
 
 def main() -> None:
