@@ -107,6 +107,14 @@ class VendorToolFailed(TritonDistError):
     template = "{tool} ended with status {status}:\n{detail}"
 
 
+class UnknownTritonAscend(TritonDistError):
+    template = "triton-ascend {version}: distributed operations have no way through it: {detail}."
+
+
+class PlaceholderError(TritonDistError):
+    template = "{symbol} cannot be brought through triton-ascend 3.2: {detail}."
+
+
 class UnsupportedOpError(CompileError):
     template = "{where}: the {backend} back end does not support {op}: {detail}"
 

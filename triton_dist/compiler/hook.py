@@ -40,8 +40,13 @@ def install() -> None:
     if _installed:
         return
     _installed.append(True)
-    from triton import knobs as triton_knobs
-
+    _install_in_triton_ascend()
+    try:
+        from triton import knobs as triton_knobs
+    except ImportError:  # triton-ascend 3.2
+        return
+    if not hasattr(triton_knobs.runtime, "add_stages_inspection_hook"):  # triton-ascend 3.5
+        return
     earlier = triton_knobs.runtime.add_stages_inspection_hook
     if earlier is not None:
         _earlier.append(earlier)
@@ -51,6 +56,16 @@ def install() -> None:
         triton_knobs.runtime.kernel_unload_hook.add(on_unload)
     if not _asks_for_key():
         _extend_compiler_hashes()
+
+
+def _install_in_triton_ascend() -> None:
+    """That package is a Triton of its own, without Triton's hook."""
+    import triton.backends
+
+    if "ascend" in triton.backends.backends:
+        from triton_dist.backends.ascend.hook import install
+
+        install()
 
 
 def inspect_stages(

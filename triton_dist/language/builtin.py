@@ -29,6 +29,10 @@ def builtin(fn: F) -> F:
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if (builder := kwargs.pop("_builder", None)) is not None:  # Triton before 3.4
+            from triton_dist.language.legacy import LegacySemantic
+
+            kwargs["_semantic"] = LegacySemantic(builder)
         if kwargs.get("_semantic") is None:
             kwargs["_semantic"] = _interpreter_semantic(fn)
         return fn(*args, **kwargs)

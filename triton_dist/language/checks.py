@@ -29,6 +29,9 @@ from triton_dist.knobs import did_you_mean
 Tensor: TypeAlias = Any
 DType: TypeAlias = Any
 
+DESCRIPTORS: Any = getattr(tl.core, "tensor_descriptor_base", ())
+"""The class of tensor descriptors, for isinstance; Triton before 3.4 has none."""
+
 
 def is_tensor(value: Any) -> bool:
     return isinstance(value, tl.tensor)
@@ -44,7 +47,7 @@ def describe(value: Any) -> str:
     value = unwrap(value)
     if is_tensor(value):
         return describe_type(value.type)
-    if isinstance(value, tl.core.tensor_descriptor_base):
+    if isinstance(value, DESCRIPTORS):
         return "a tensor descriptor"
     return repr(value)
 

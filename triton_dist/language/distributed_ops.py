@@ -88,7 +88,7 @@ def consume_token(value: Any, token: Any, _semantic: Any = None) -> Any:
     """
     op = "dl.consume_token"
     tok = checks.token(op, token)
-    if isinstance(value, tl.core.tensor_descriptor_base):
+    if isinstance(value, checks.DESCRIPTORS):
         return ConsumedDescriptor(value, tok)
     tensor = _semantic.to_tensor(value)
     handle = op_builder(_semantic).create_distributed_consume_token(tensor.handle, tok.handle)
