@@ -19,7 +19,6 @@ from triton_dist.errors import PeFailed, PesStillRunning, ShmemConfigError
 from triton_dist.shmem import session
 from triton_dist.shmem.config import ShmemConfig
 from triton_dist.shmem.host.world import World, thread_segments
-from triton_dist.testing.compile_once import CompileOnce
 
 T = TypeVar("T")
 
@@ -74,7 +73,6 @@ class _Team(Generic[T]):
         self.results: list[Any] = [None] * n
         self._errors: list[tuple[int, BaseException]] = []
         self._lock = threading.Lock()
-        self._compiler = CompileOnce()
         segments = thread_segments(n, heap_size)
         self._configs = [ShmemConfig(pe=pe, n_pes=n, heap_size=heap_size) for pe in range(n)]
         self._adapters = [CpuAdapter(World(pe, segments, {})) for pe in range(n)]
@@ -91,7 +89,6 @@ class _Team(Generic[T]):
     def _run(self, pe: int) -> None:
         adapter = self._adapters[pe]
         try:
-            self._compiler.use()
             adapter.init(self._configs[pe])
             session.bind_thread(session.Session(adapter, self._configs[pe]))
             self.results[pe] = self._fn(pe) if self._takes_pe else self._fn()

@@ -9,7 +9,6 @@ import os
 import struct
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from typing import Any
 
 from triton_dist import errors, knobs
@@ -22,7 +21,6 @@ from .runtime import runtime
 
 _serial = itertools.count(1)
 MOST_WORKERS = 1 << 16
-LOADING_SECONDS = 60.0
 
 
 class _Memory(threading.local):
@@ -68,15 +66,6 @@ os.register_at_fork(after_in_child=_after_fork)
 def threads() -> int:
     """Threads that a PE's grids start with: `TRITON_DIST_NUM_THREADS`, or one for each core."""
     return knobs.num_threads or len(os.sched_getaffinity(0))
-
-
-class _Loading(threading.local):
-    """The launcher whose kernel the thread is about to load."""
-
-    launcher: Launcher | None = None
-
-
-_loading = _Loading()
 
 
 # Arguments
@@ -137,17 +126,8 @@ class Launcher:
         self.sites = list(metadata.sites)
         self.name = metadata.name
         self._pack: Any = None
-        self._function: Future[int] = Future()
         # What gives a PE its device state in the form of the vendor that is being simulated.
         self._enter = getattr(simulated(), "enter", None)
-        _loading.launcher = self
-
-    @staticmethod
-    def loaded(function: int) -> None:
-        """Triton has loaded the kernel of the launcher that the calling thread made last."""
-        launcher, _loading.launcher = _loading.launcher, None
-        if launcher is not None:
-            launcher._function.set_result(function)
 
     def __call__(
         self,
@@ -155,7 +135,7 @@ class Launcher:
         grid_y: int,
         grid_z: int,
         stream: Any,
-        function: int | None,
+        function: int,
         packed: Any,
         launch_metadata: Any,
         enter: Any,
@@ -167,8 +147,6 @@ class Launcher:
             return
         if enter is not None:
             enter(launch_metadata)
-        if function is None:  # Triton shows a kernel to other threads before the one that loads it is done
-            function = self._function.result(LOADING_SECONDS)
         self._run(function, (grid_x, grid_y, grid_z), total, self._arguments(args))
         if leave is not None:
             leave(launch_metadata)

@@ -45,7 +45,6 @@ class Utils:
 
     def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[int, int, int, int, int]:
         """(module, function, registers, spills, threads) of an object file, loaded."""
-        from triton_dist.backends.cpu.native.launch import Launcher
         from triton_dist.backends.cpu.native.loader import load
         from triton_dist.backends.cpu.native.runtime import runtime
 
@@ -53,7 +52,6 @@ class Utils:
         image = load(kernel, runtime().image.symbols)
         function = image["kernel"]
         self._images[function] = image
-        Launcher.loaded(function)
         return function, function, 0, 0, 2**31 - 1
 
     def unload_module(self, module: int) -> None:
