@@ -11,6 +11,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from triton_dist.backends.ascend import symbols
 from triton_dist.backends.ascend.convert import unsupported
+from triton_dist.backends.ascend.placeholders.flow import choose_addresses
 from triton_dist.ir.dialects._syntax import int_attr
 from triton_dist.ir.dialects.annotation import MarkOp
 from triton_dist.ir.dialects.arith import AddiOp, ConstantOp, ExtSIOp, MuliOp
@@ -33,10 +34,22 @@ def replaced(module: ModuleOp) -> str:
     for op in list(module.walk()):
         if isinstance(op, CustomOp):
             _replace(op)
+    choose_addresses(module)
     for op in list(module.walk()):
         if isinstance(op, AddPtrOp) and isinstance(op.ptr.owner, IntToPtrOp):
             _add_in_integers(op, op.ptr.owner)
+    _fold_casts(module)
     return print_text(module)
+
+
+def _fold_casts(module: ModuleOp) -> None:
+    """An address made a pointer and again an address is itself; pointers that nobody uses go."""
+    for op in list(module.walk()):
+        if isinstance(op, PtrToIntOp) and isinstance(op.operands[0].owner, IntToPtrOp):
+            Rewriter.replace_op(op, [], [op.operands[0].owner.operands[0]])
+    for op in reversed(list(module.walk())):
+        if isinstance(op, IntToPtrOp | PtrToIntOp) and not op.results[0].uses:
+            Rewriter.erase_op(op)
 
 
 # consume_token of a computed pointer
@@ -130,8 +143,6 @@ def _replace(op: CustomOp) -> None:
 def _as_integer(value: SSAValue, op: Operation, before: list[Operation]) -> SSAValue:
     if not isinstance(value.type, PointerType):
         return value
-    if isinstance(value.owner, IntToPtrOp):
-        return value.owner.operands[0]
     cast = PtrToIntOp.create(operands=(value,), result_types=(i64,), location=op.location)
     before.append(cast)
     return cast.results[0]
