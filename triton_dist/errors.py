@@ -405,3 +405,14 @@ class WrongDevice(TritonDistError):
         "A kernel of the host engine was given a tensor on {device}. Move it to the CPU, or choose that device's back "
         "end (TRITON_DIST_BACKEND)."
     )
+
+
+class OutOfBounds(KernelAborted):
+    template = (
+        "PE {pe}, {kernel}, program {program}, {where}: {access} at {place}. Check the mask and the offsets of this "
+        "access."
+    )
+
+
+class DeviceAssertion(KernelAborted):
+    template = "PE {pe}, {kernel}, program {program}: device_assert failed at {where}"

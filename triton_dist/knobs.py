@@ -174,6 +174,7 @@ class _Knobs(ModuleType):
     heap_size = Knob[int](SIZE, 1 << 30, "bytes of symmetric heap a PE has")
     trace = Knob[str | None](PATH, None, "a folder where each PE of the host engine writes its timeline")
     simd = Knob[str | None](NAME, None, "avx2: the host engine leaves AVX-512 unused, to compare or to test")
+    check_bounds = Knob[bool](BOOL, False, "1: the host engine checks every address that a kernel reads or writes")
     debug_ir = Knob[bool](BOOL, False, "1: print each kernel's IR after every pass, to stderr")
 
 
@@ -182,9 +183,11 @@ if TYPE_CHECKING:
     simulate: bool | None
     num_threads: int
     wait_timeout: float
+    engine: str | None
     heap_size: int
     trace: str | None
     simd: str | None
+    check_bounds: bool
     debug_ir: bool
 
 

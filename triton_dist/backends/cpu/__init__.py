@@ -13,8 +13,7 @@ class CpuBackend(Backend):
     device_module = "triton_dist.language.extra.cpu.libshmem_device"
     extra_module = "triton_dist.language.extra.cpu.language_extra"
     conversion_passes = ("convert-triton-distributed-to-host",)
-    passes = {"convert-triton-distributed-to-host":
-    "triton_dist.backends.cpu.convert:ConvertTritonDistributedToHost"}
+    passes = {"convert-triton-distributed-to-host": "triton_dist.backends.cpu.convert:ConvertTritonDistributedToHost"}
     # Signals get a cache line each, so that PEs do not share one; `dl.wait` steps by one element, as on GPUs.
     limits = Limits(
         signal_ops={"int32": SET_ADD, "int64": SET_ADD, "uint64": SET_ADD},

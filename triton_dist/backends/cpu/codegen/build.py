@@ -166,13 +166,15 @@ class Builder(IRBuilder):
     @contextmanager
     def at_end_of(self, block: ir.Block) -> Iterator[None]:
         """Emit before the terminator of an earlier block (hoisting)."""
-        here = self.block
+        here, anchor = self._block, self._anchor
         if block.is_terminated:
             self.position_before(block.terminator)
         else:
             self.position_at_end(block)
         yield
-        self.position_at_end(here)
+        if here is not block:
+            # Not its end: hoisting may nest, and then the block we came from has its terminator already.
+            self._block, self._anchor = here, anchor
 
 
 def suffix(type_: ir.Type) -> str:

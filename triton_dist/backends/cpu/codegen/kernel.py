@@ -19,6 +19,7 @@ from ....errors import UnsupportedOpError
 from ..native.abi import offset
 from ..native.target import Target
 from . import uses
+from .bounds import Guard
 from .build import Builder, Value, const, i64
 from .domain import Index, Loop, nest, plan
 from .elementwise import OPS, Ctx
@@ -67,8 +68,10 @@ class Code:
 class Kernel:
     """Emits one kernel function."""
 
-    def __init__(self, function: Any, target: Target, functions: dict[str, Any], contract: bool = True) -> None:
-        self.target, self.functions = target, functions
+    def __init__(
+        self, function: Any, target: Target, functions: dict[str, Any], contract: bool = True, checked: bool = False
+    ) -> None:
+        self.target, self.functions, self.checked = target, functions, checked
         self.contract = ("contract",) if contract else ()
         self.module = ir.Module("kernel")
         self.module.triple = target.triple
@@ -147,6 +150,14 @@ class Kernel:
         if where not in self.sites:
             self.sites.append(where)
         return const(I32, self.sites.index(where))
+
+    def guard(self, op: Any) -> Guard | None:
+        """In the bounds-checked mode, what checks the addresses of a memory operation."""
+        if not self.checked:
+            return None
+        from .extern import program
+
+        return Guard(self.launch, program(self), self.site(op))
 
     # Memory of a program
 
@@ -314,6 +325,8 @@ class Kernel:
         if uses.has_effect(op):
             self.flush(op)
         handler(self, op)
+        if self.checked and op.name in TOUCHES:
+            self.check_abort()
 
     def consume(self, op: Any) -> None:
         """Count down the uses of what an op reads; values nobody reads any more need not be kept."""
@@ -369,15 +382,19 @@ class Kernel:
         )
 
 
-def compile_module(module: Any, target: Target, contract: bool = True) -> Code:
-    """LLVM IR for the module's public function."""
+TOUCHES = frozenset({"tt.load", "tt.store", "tt.reduce", "tt.scan", "tt.dot", "tt.atomic_rmw", "tt.atomic_cas"})
+"""Operations after which a checked kernel looks whether an address was bad."""
+
+
+def compile_module(module: Any, target: Target, contract: bool = True, checked: bool = False) -> Code:
+    """LLVM IR for the module's public function; `checked`: with every address looked at (see `bounds`)."""
     from . import control, extern, report, scaled, shapes, simple
 
     del control, extern, report, scaled, shapes, simple
     _import_emitters_of_the_simulated_back_end()
     functions = {op.sym_name.data: op for op in module.walk() if op.name == "tt.func"}
     public = [f for f in functions.values() if _visibility(f) != "private"]
-    kernel = Kernel(public[0], target, functions, contract)
+    kernel = Kernel(public[0], target, functions, contract, checked)
     from .control import function_body
 
     for i, arg in enumerate(public[0].body.blocks[0].args):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import llvmlite.ir as ir
 
 from . import affine
+from .bounds import Guard
 from .build import Builder, Value, full, i64, known
 from .domain import Chunk, Lanes, Loop, Plan, nest, plan
 from .ltypes import I1, Elem
@@ -36,7 +37,7 @@ class Load(Node):
     """A load that has not happened yet. Masked-off lanes give `other` (zero without one)."""
 
     def __init__(
-        self, pointer: Node, mask: Node | None, other: Node | None, elem: Elem, volatile: bool = False
+        self, pointer: Node, mask: Node | None, other: Node | None, elem: Elem, guard: Guard | None = None
     ) -> None:
         parts = tuple(n for n in (pointer, mask, other) if n is not None)
         super().__init__(
@@ -47,10 +48,12 @@ class Load(Node):
             sources=parts,
         )
         self.reads = frozenset({self}).union(*(n.reads for n in parts))
-        self.pointer, self.mask, self.other, self.volatile = pointer, mask, other, volatile
+        self.pointer, self.mask, self.other, self.guard = pointer, mask, other, guard
 
     def lanes(self, loop: Loop, chunk: Chunk) -> Lanes:
         b, size = loop.b, self.elem.size
+        if self.guard is not None:
+            return self._guarded(loop, chunk, self.guard)
         address, kind = locate(loop, self.pointer, chunk, size)
         mask = None if loop.fast or self.mask is None else loop.value(self.mask, chunk)
         if kind == "uniform" and (mask is None or mask.uniform):
@@ -68,6 +71,20 @@ class Load(Node):
         else:
             wide = b.splat(address, chunk.width) if kind == "uniform" else address
             got = gather(b, pointer_of(b, wide), bits, other, vector, size)
+        return Lanes(from_memory(b, got, self.elem), False)
+
+    def _guarded(self, loop: Loop, chunk: Chunk, guard: Guard) -> Lanes:
+        """Each lane's address is checked, then the lanes are gathered."""
+        b, size = loop.b, self.elem.size
+        address = loop.vector(self.pointer, chunk)
+        bits = None if self.mask is None else loop.vector(self.mask, chunk)
+        safe = guard.check(b, address, bits, size, write=False)
+        other = self._other(loop, chunk, chunk.width)
+        if chunk.width == 1:
+            mask = None if bits is None else Lanes(bits, True)
+            return Lanes(from_memory(b, _load_one(b, safe, mask, other, self.elem), self.elem), True)
+        vector = ir.VectorType(self.elem.mem, chunk.width)
+        got = gather(b, pointer_of(b, safe), bits, other if bits is not None else None, vector, size)
         return Lanes(from_memory(b, got, self.elem), False)
 
     def _other(self, loop: Loop, chunk: Chunk, width: int) -> Value:
@@ -236,11 +253,13 @@ def versioned(k: Kernel, walk: Plan, body: Body, nodes: Sequence[Node], extra: E
 
 
 def in_versions(k: Kernel, walk: Plan, emit: Callable[[bool], None], nodes: Sequence[Node], extra: Extra = ()) -> None:
-    """`emit(fast)` once, or twice under a condition: for tiles with full masks and contiguous tables, and for others."""
-    accesses = [(load.pointer, load.mask) for load in loads_in(nodes)] + list(extra)
+    """`emit(fast)` once, or twice under a condition: tiles with full masks and contiguous tables, and the others."""
+    loads = loads_in(nodes)
+    accesses = [(load.pointer, load.mask) for load in loads] + list(extra)
     masked = any(m is not None for _, m in accesses)
     pays = _has_lane_table(accesses, walk) or (masked and not k.target.cheap_masks)
-    condition = conditions(k, accesses, walk) if pays else None
+    guarded = any(load.guard is not None for load in loads)
+    condition = conditions(k, accesses, walk) if pays and not guarded else None
     if condition is None:
         emit(False)
         return
@@ -278,15 +297,21 @@ def materialise_together(k: Kernel, pairs: Sequence[tuple[Node, Buffer]]) -> Non
 # Stores
 
 
-def store(k: Kernel, pointer: Node, value: Node, mask: Node | None) -> None:
+def store(k: Kernel, pointer: Node, value: Node, mask: Node | None, guard: Guard | None = None) -> None:
     """Write a tile. All loads that feed it happen before any of its writes, as on a device."""
     trees = [n for n in (pointer, value, mask) if n is not None]
     walk = choose(value.shape, [pointer, value])
     loads = loads_in(trees)
 
     def body(loop: Loop, chunk: Chunk) -> None:
-        _store_chunk(loop, chunk, pointer, value, mask)
+        if guard is None:
+            _store_chunk(loop, chunk, pointer, value, mask)
+        else:
+            _store_guarded(loop, chunk, pointer, value, mask, guard)
 
+    if guard is not None:
+        run(k, walk, body, replaced=_read_first(k, loads))
+        return
     if not loads:
         versioned(k, walk, body, trees, [(pointer, mask)])
         return
@@ -337,6 +362,17 @@ def _store_chunk(loop: Loop, chunk: Chunk, pointer: Node, value: Node, mask: Nod
         return
     wide = b.splat(address, chunk.width) if kind == "uniform" else address
     scatter(b, data, pointer_of(b, wide), bits, elem.size)
+
+
+def _store_guarded(loop: Loop, chunk: Chunk, pointer: Node, value: Node, mask: Node | None, guard: Guard) -> None:
+    b, elem = loop.b, value.elem
+    data = to_memory(b, loop.vector(value, chunk), elem)
+    bits = None if mask is None else loop.vector(mask, chunk)
+    safe = guard.check(b, loop.vector(pointer, chunk), bits, elem.size, write=True)
+    if chunk.width == 1:
+        _store_one(b, data, safe, bits, elem)
+    else:
+        scatter(b, data, pointer_of(b, safe), bits, elem.size)
 
 
 def _store_one(b: Builder, data: Value, address: Value, bit: Value | None, elem: Elem) -> None:

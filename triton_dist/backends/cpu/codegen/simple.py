@@ -194,9 +194,12 @@ def load(k: Kernel, op: Any) -> None:
     pointer, mask, other = k.env[op.operands[0]], k.optional(op, 1), k.optional(op, 2)
     volatile = _flag(op, "isVolatile")
     if shape is None:
+        guard = k.guard(op)
+        if guard is not None:
+            pointer = guard.check(k.b, pointer, mask, elem.size, write=False)
         k.bind(result, _scalar_load(k, pointer, mask, other, elem, volatile))
         return
-    node = Load(pointer, mask, other, elem)
+    node = Load(pointer, mask, other, elem, k.guard(op))
     k.bind(result, materialise(k, node) if volatile else node)
 
 
@@ -224,10 +227,13 @@ def _scalar_load(
 def store_op(k: Kernel, op: Any) -> None:
     pointer, value, mask = k.env[op.operands[0]], k.env[op.operands[1]], k.optional(op, 2)
     if isinstance(pointer, Node):
-        store(k, pointer, value, mask)
+        store(k, pointer, value, mask, k.guard(op))
         return
     elem = elem_of(op.operands[1].type)
     data = to_memory(k.b, value, elem)
+    guard = k.guard(op)
+    if guard is not None:
+        pointer = guard.check(k.b, pointer, mask, elem.size, write=True)
     if mask is None:
         k.b.store(data, pointer_of(k.b, pointer), align=elem.size)
         return
@@ -283,6 +289,7 @@ def atomic_cas(k: Kernel, op: Any) -> None:
 def _atomic(k: Kernel, op: Any, operands: list[Any], mask: Any, elem: Elem, one: Any, other: Any = None) -> None:
     """A scalar atomic, or one a lane for tensors, masked lanes left out."""
     k.blocking = True
+    one = _checked(k, op, elem, one)
     result, shape = op.results[0], shape_of(op.results[0].type)
     if shape is None:
         k.bind(result, _guarded(k, mask, elem, lambda: one(*[k.scalar(v) for v in operands]), other))
@@ -299,6 +306,14 @@ def _atomic(k: Kernel, op: Any, operands: list[Any], mask: Any, elem: Elem, one:
 
     run(k, plan(shape, 1), body)
     k.bind(result, old)
+
+
+def _checked(k: Kernel, op: Any, elem: Elem, one: Any) -> Any:
+    """The same atomic, its address (the first operand) looked at first in the bounds-checked mode."""
+    guard = k.guard(op)
+    if guard is None:
+        return one
+    return lambda address, *rest: one(guard.check(k.b, address, None, elem.size, write=True), *rest)
 
 
 def _guarded(k: Kernel, bit: Value | None, elem: Elem, do: Any, other: Value | None = None) -> Value:

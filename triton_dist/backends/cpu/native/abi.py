@@ -30,6 +30,9 @@ class Launch(ctypes.Structure):
         ("pool", c_uint64),
         ("workers", c_int64),  # workers started so far
         ("limit", c_int64),  # workers that may be started in all
+        ("ranges", c_uint64),  # bounds-checked mode: pairs of first and past-the-end address
+        ("range_count", c_int64),
+        ("spare", c_uint64 * 8),  # where accesses to bad addresses go instead
         ("id", c_int64),  # serial number, for traces
     ]
 

@@ -9,14 +9,20 @@ from triton_dist import errors
 
 from .. import state
 from .library import simulated
+from .ranges import Ranges
 
-TIMED_OUT, ABORTED, BAD_PE, FOREIGN, BAD_OP, BAD_TEAM = 1, 2, 3, 4, 5, 6
+TIMED_OUT, ABORTED, BAD_PE, FOREIGN, BAD_OP, BAD_TEAM, ASSERTION, OUT_OF_BOUNDS = range(1, 9)
 LAST_OWN = 99
 """Codes above are those of the vendor library that is being simulated."""
 
 
 def explain(
-    fault: state.Fault, device: state.DeviceState, kernel: str, sites: Sequence[str], grid: tuple[int, int, int]
+    fault: state.Fault,
+    device: state.DeviceState,
+    kernel: str,
+    sites: Sequence[str],
+    grid: tuple[int, int, int],
+    ranges: Ranges | None = None,
 ) -> Exception:
     """The exception for a fault of `kernel`."""
     where = sites[fault.site] if 0 <= fault.site < len(sites) else f"in {kernel}"
@@ -36,6 +42,11 @@ def explain(
         return errors.BadSignalOpInKernel(**common, got=fault.seen)
     if fault.code == BAD_TEAM:
         return errors.BadTeamInKernel(**common, got=fault.seen)
+    if fault.code == ASSERTION:
+        return errors.DeviceAssertion(**common, kernel=kernel)
+    if fault.code == OUT_OF_BOUNDS and ranges is not None:
+        access = f"{'write' if fault.seen else 'read'} of {fault.expected} byte{'s' if fault.expected > 1 else ''}"
+        return errors.OutOfBounds(**common, kernel=kernel, access=access, place=ranges.describe(fault.slot))
     if fault.code > LAST_OWN and (vendor := simulated()) is not None:
         return vendor.explain(fault, common)
     return errors.KernelAborted(detail=f"{kernel} ended early on PE {fault.pe} (fault {fault.code})")

@@ -9,6 +9,7 @@ import os
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from triton_dist import errors, knobs
@@ -17,6 +18,7 @@ from .. import state
 from ..trace import keep, note_sites
 from .abi import Launch
 from .library import simulated
+from .ranges import Ranges
 from .runtime import runtime
 
 _serial = itertools.count(1)
@@ -119,7 +121,8 @@ class Launcher:
     """Triton's `launcher_cls`: called with grid, stream, function, metadata, hooks and the kernel's arguments."""
 
     def __init__(self, src: Any, metadata: Any) -> None:
-        del src
+        self.names = list(getattr(src.fn, "arg_names", ())) if hasattr(src, "fn") else []
+        self.checked = bool(getattr(metadata, "checked", False))
         self.signature = tuple(metadata.cpu_signature) if hasattr(metadata, "cpu_signature") else None
         self.arena = int(metadata.arena_size)
         self.blocking = bool(metadata.blocking)
@@ -147,7 +150,8 @@ class Launcher:
             return
         if enter is not None:
             enter(launch_metadata)
-        self._run(function, (grid_x, grid_y, grid_z), total, self._arguments(args))
+        ranges = self._ranges(args) if self.checked else None
+        self._run(function, (grid_x, grid_y, grid_z), total, self._arguments(args), ranges)
         if leave is not None:
             leave(launch_metadata)
         del stream, packed
@@ -170,7 +174,17 @@ class Launcher:
         slots = [(_slot(t), v) for t, v in flat]
         return struct.pack("<" + "".join(f for (f, _), _ in slots), *[c(v) for (_, c), v in slots])
 
-    def _run(self, function: int, grid: tuple[int, int, int], total: int, args: bytes) -> None:
+    def _ranges(self, args: Sequence[Any]) -> Ranges:
+        """The memory that a checked kernel may touch: the storage of each tensor passed, beside the symmetric heap."""
+        flat: list[tuple[str, Any]] = []
+        _flatten(self.signature or (), args, flat)
+        names = [n for n, t in zip(self.names, self.signature or (), strict=False) if t != "constexpr"]
+        pointers = [(name, t, v) for name, (t, v) in zip_longest(names, flat, fillvalue="?") if t[0] == "*"]
+        return Ranges.of(pointers)
+
+    def _run(
+        self, function: int, grid: tuple[int, int, int], total: int, args: bytes, ranges: Ranges | None = None
+    ) -> None:
         device = state.current()
         if self._enter is not None and not device.vendor:
             self._enter(device)
@@ -183,6 +197,8 @@ class Launcher:
             state=ctypes.addressof(device), arena_size=arena,
             pool=_pool.address, limit=MOST_WORKERS, id=next(_serial),
         )  # fmt: skip
+        if ranges is not None:
+            launch.ranges, launch.range_count = ctypes.addressof(ranges.table), len(ranges.names)
         if self.blocking:
             device.timeout_ns = int(knobs.wait_timeout * 1e9)
         if knobs.trace:
@@ -194,7 +210,7 @@ class Launcher:
         else:
             status = runtime().launch(ctypes.addressof(launch), _memory.at_least(arena), workers)
         if status:
-            raise self._fault(device, grid)
+            raise self._fault(device, grid, ranges)
 
     def _watch(self, launch: Launch, device: state.DeviceState, workers: int) -> int:
         """Wait in slices, so that Ctrl-C reaches a kernel that waits for a signal."""
@@ -212,10 +228,10 @@ class Launcher:
             raise
         return launch.status
 
-    def _fault(self, device: state.DeviceState, grid: tuple[int, int, int]) -> Exception:
+    def _fault(self, device: state.DeviceState, grid: tuple[int, int, int], ranges: Ranges | None) -> Exception:
         fault = state.Fault.from_address(device.fault)
         copy = state.Fault.from_buffer_copy(fault)
         fault.code = 0
         from .faults import explain
 
-        return explain(copy, device, self.name, self.sites, grid)
+        return explain(copy, device, self.name, self.sites, grid, ranges)

@@ -483,6 +483,68 @@ not:
   ret i32 0
 }
 
+; The bounds-checked mode. Returns the address, or if it lies in no tensor of the launch and in no PE's heap, a spare one.
+define i64 @td_bounds(ptr %launch, i32 %program, i32 %site, i64 %address, i64 %size, i1 %active, i1 %write) nounwind {
+entry:
+  br i1 %active, label %look, label %good
+look:
+  %end = add i64 %address, %size
+  %rp = getelementptr i8, ptr %launch, i64 ${launch.ranges}
+  %ranges = load ptr, ptr %rp
+  %np = getelementptr i8, ptr %launch, i64 ${launch.range_count}
+  %n = load i64, ptr %np
+  br label %each
+each:
+  %i = phi i64 [ 0, %look ], [ %i1, %next ]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %compare, label %heap
+compare:
+  %at = mul i64 %i, 2
+  %firstp = getelementptr i64, ptr %ranges, i64 %at
+  %first = load i64, ptr %firstp
+  %lastp = getelementptr i64, ptr %firstp, i64 1
+  %last = load i64, ptr %lastp
+  %above = icmp uge i64 %address, %first
+  %below = icmp ule i64 %end, %last
+  %inside = and i1 %above, %below
+  br i1 %inside, label %good, label %next
+next:
+  %i1 = add i64 %i, 1
+  br label %each
+heap:
+  %state = call ptr @state_of(ptr %launch)
+  %sizep = getelementptr i8, ptr %state, i64 ${state.heap_size}
+  %heap_size = load i64, ptr %sizep
+  %pesp = getelementptr i8, ptr %state, i64 ${state.n_pes}
+  %pes = load i64, ptr %pesp
+  %bp = getelementptr i8, ptr %state, i64 ${state.peer_base}
+  %bases = load ptr, ptr %bp
+  br label %each_pe
+each_pe:
+  %pe = phi i64 [ 0, %heap ], [ %pe1, %next_pe ]
+  %more_pe = icmp slt i64 %pe, %pes
+  br i1 %more_pe, label %compare_pe, label %bad
+compare_pe:
+  %slot = getelementptr i64, ptr %bases, i64 %pe
+  %base = load i64, ptr %slot
+  %past = add i64 %base, %heap_size
+  %above_pe = icmp uge i64 %address, %base
+  %below_pe = icmp ule i64 %end, %past
+  %inside_pe = and i1 %above_pe, %below_pe
+  br i1 %inside_pe, label %good, label %next_pe
+next_pe:
+  %pe1 = add i64 %pe, 1
+  br label %each_pe
+bad:
+  %write64 = zext i1 %write to i64
+  call void @td_fault(ptr %launch, i64 8, i32 %program, i32 %site, i64 %address, i64 %size, i64 %write64, i64 0)
+  %sparep = getelementptr i8, ptr %launch, i64 ${launch.spare}
+  %spare = ptrtoint ptr %sparep to i64
+  ret i64 %spare
+good:
+  ret i64 %address
+}
+
 ; Times of a wait or a notify, if a trace is being taken.
 define i64 @td_now_if(ptr %launch) nounwind {
   %trace = call i1 @tracing(ptr %launch)

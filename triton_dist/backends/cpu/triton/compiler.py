@@ -79,7 +79,7 @@ class CpuCompiler(BaseBackend):
         from triton_dist import knobs, platform
 
         chosen = platform.current()
-        return f"{_backend_hash()}-{chosen.backend}-{chosen.mode}-{knobs.simd}"
+        return f"{_backend_hash()}-{chosen.backend}-{chosen.mode}-{knobs.simd}-{knobs.check_bounds}"
 
     def parse_options(self, options: dict[str, Any]) -> CpuOptions:
         known = {k: v for k, v in options.items() if k in CpuOptions.__dataclass_fields__ and v is not None}
@@ -170,14 +170,15 @@ def make_distributed(module: Any, metadata: dict[str, Any]) -> str:
 
 def make_llir(text: str, metadata: dict[str, Any], options: CpuOptions) -> str:
     """The back end's conversion, then LLVM IR."""
-    from triton_dist import backends, ir, platform
+    from triton_dist import backends, ir, knobs, platform
     from triton_dist.backends.cpu.codegen.kernel import compile_module
     from triton_dist.backends.cpu.native.target import host
 
     module = ir.parse(text)
     if "distributed." in text:
         ir.run_passes(module, backends.get(platform.current().backend).pipeline())
-    code = compile_module(module, host(), options.enable_fp_fusion)
+    code = compile_module(module, host(), options.enable_fp_fusion, knobs.check_bounds)
+    metadata["checked"] = knobs.check_bounds
     metadata["arena_size"], metadata["blocking"], metadata["sites"] = code.arena_size, code.blocking, code.sites
     metadata["name"] = _public_name(text)
     metadata["tmem_size"], metadata["global_scratch_size"], metadata["profile_scratch_size"] = None, 0, 0

@@ -68,6 +68,7 @@ class CpuDriver(DriverBase):
 
         serial.install()
         self.utils = Utils()
+        self._devices: dict[tuple[object, ...], int] = {}
         self._launcher = Launcher
 
     def launcher_cls(self, src: Any, metadata: Any) -> Any:
@@ -99,10 +100,11 @@ class CpuDriver(DriverBase):
         return torch.device("cpu")
 
     def get_current_device(self) -> int:
-        """A number for the back end being run or simulated: Triton keeps compiled kernels by device."""
-        from triton_dist import backends, platform
+        """A number for the settings that kernels are compiled under: Triton keeps compiled kernels by device."""
+        from triton_dist import knobs, platform
 
-        return backends.names().index(platform.current().backend)
+        settings = (platform.current().backend, knobs.simd, knobs.check_bounds)
+        return self._devices.setdefault(settings, len(self._devices))
 
     def set_current_device(self, device: int) -> None:
         del device
