@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # pyright: reportArgumentType=false
-"""All-gather, reduce-scatter, one-shot and two-shot all-reduce, each one launch; the call's number is kept on the device.
+"""All-gather, reduce-scatter, one-shot and two-shot all-reduce, each one launch.
 
-So a call can be captured in a CUDA graph. Every program does one piece, and talks only to the programs of its own number on
-the other PEs. All programs of all PEs must run at the same time.
+The number of the call is kept on the device, so calls can be captured in a CUDA graph. Every program does one piece,
+and talks only to the programs of its own number on the other PEs. All programs of all PEs must run at the same time.
 """
 
 from __future__ import annotations

@@ -90,7 +90,8 @@ def _body(record: Record) -> list[str]:
 
 def _await_signal() -> list[str]:
     """What a signal announces is there when it is seen."""
-    return ["lib.signal_wait_until(sig, lib.CMP_GE, 6 * (r + 1))", "tl.debug_barrier()", "tl.store(out + 1, tl.load(dest))"]
+    wait = "lib.signal_wait_until(sig, lib.CMP_GE, 6 * (r + 1))"
+    return [wait, "tl.debug_barrier()", "tl.store(out + 1, tl.load(dest))"]
 
 
 def _wait_body(record: Record) -> list[str]:

@@ -63,7 +63,10 @@ def gemm_kernel(
 
 
 @triton.jit
-def _push(a_ptr, gathered_ptr, signal_ptr, M, K, epoch, pusher, PUSHERS: tl.constexpr, BLOCK_M: tl.constexpr, COPY: tl.constexpr):
+def _push(
+    a_ptr, gathered_ptr, signal_ptr, M, K, epoch, pusher,
+    PUSHERS: tl.constexpr, BLOCK_M: tl.constexpr, COPY: tl.constexpr,
+):
     """Push rows, a block at a time, to every other PE; first to the one that needs them first."""
     me, pes = dl.rank(), dl.num_ranks()
     blocks = M // BLOCK_M

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Prepare, run, print: benchmarks/h200/run.sh PART... on a machine with one NVIDIA GPU (or GPUS=n of them).
+#
+# Parts: env, correct, signals, overhead, collectives, gemm, all. Raw logs go to $OUT (default: out/h200).
+# WHEELS names a folder of wheels of what the machine lacks (nvshmem4py, xdsl, pydantic, ...); nothing is downloaded.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+OUT=${OUT:-out/h200}; mkdir -p "$OUT"
+PYTHON=${PYTHON:-python3}
+ROUNDS=${ROUNDS:-1000}
+GPUS=${GPUS:-1}
+SITE=$(mktemp -d)
+if [ -n "${WHEELS:-}" ]; then
+  $PYTHON -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target "$SITE" "$WHEELS"/*.whl || exit
+fi
+export PYTHONPATH="$PWD:$PWD/benchmarks/h200:$SITE${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1
+export TRITON_CACHE_DIR=${TRITON_CACHE_DIR:-$SITE/cache} TRITON_DIST_BACKEND=cuda OMP_NUM_THREADS=1
+# One node: no network. Several PEs on a GPU: MPS, or their kernels would take turns.
+export NVSHMEM_REMOTE_TRANSPORT=none NVSHMEM_SYMMETRIC_SIZE=${NVSHMEM_SYMMETRIC_SIZE:-6G} NVSHMEM_DISABLE_NVLS=1
+STATUS=0
+
+mps_start() {
+  export CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d "$SITE/mps-XXXX") CUDA_MPS_LOG_DIRECTORY=$SITE/mps-log
+  mkdir -p "$CUDA_MPS_LOG_DIRECTORY"
+  nvidia-cuda-mps-control -d || echo "MPS did not start"
+}
+
+mps_stop() { echo "quit -t 5" | timeout 20 nvidia-cuda-mps-control >/dev/null 2>&1; }
+
+mps_start
+trap 'mps_stop; rm -rf "$SITE"' EXIT
+
+pes() {  # pes NAME TIMEOUT N script arguments...
+  local name=$1 limit=$2 n=$3; shift 3
+  local began=$SECONDS
+  $PYTHON benchmarks/h200/launch.py -n "$n" --gpus "$GPUS" --timeout "$limit" "$@" 2>&1 | tee "$OUT/$name-$n.log" |
+    grep -v -e '^W' -e 'named symbol not found' | head -c 30000
+  local status=${PIPESTATUS[0]}
+  echo "## $name, $n PEs: $((SECONDS - began)) s, status $status"
+  # A PE that was ended in the midst of a kernel may have left the daemon unusable.
+  [ "$status" = 0 ] || { STATUS=1; mps_stop; mps_start; }
+}
+
+environment() {
+  nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
+  $PYTHON -m triton_dist.cli doctor 2>&1 | tail -40
+  $PYTHON -c "import torch, triton; print('torch', torch.__version__, 'triton', triton.__version__)"
+  $PYTHON -c "from triton_dist.backends.cuda import library; i = library.installed(); print(i, i.file_for(90))"
+}
+
+overhead() {
+  for way in stock ours; do
+    for turn in 1 2 3; do
+      # Only ours has NVSHMEM's library taken apart already: that is done once for a machine.
+      find "$TRITON_CACHE_DIR" -mindepth 1 -maxdepth 1 ! -name 'triton_dist_nvshmem*' -exec rm -rf {} + 2>/dev/null
+      echo "$way $($PYTHON benchmarks/h200/launch.py -n 1 --timeout 60 benchmarks/h200/overhead.py $way 2>>"$OUT/overhead.err" | tail -1)"
+    done
+  done | tee "$OUT/overhead.log"
+}
+
+part() {
+  echo "# $1"
+  case $1 in
+    env) environment 2>&1 | tee "$OUT/env.log" ;;
+    correct) for n in ${PES:-2 4 8}; do pes correct "${LIMIT:-200}" "$n" benchmarks/h200/correct.py --rounds "$ROUNDS"; done ;;
+    quick) for n in ${PES:-2}; do pes quick "${LIMIT:-150}" "$n" benchmarks/h200/correct.py --rounds 5; done ;;
+    signals) for n in ${PES:-2 4}; do pes signals 90 "$n" benchmarks/h200/measure.py ping_pong push; done ;;
+    overhead) overhead ;;
+    collectives) for n in ${PES:-2 4}; do pes collectives "${LIMIT:-200}" "$n" benchmarks/h200/measure.py collectives; done ;;
+    gemm) for n in ${PES:-2 4}; do pes gemm "${LIMIT:-200}" "$n" benchmarks/h200/measure.py gemm_check ag_gemm gemm_rs; done ;;
+    *) echo "unknown part: $1"; STATUS=1 ;;
+  esac
+}
+
+[ "${1:-all}" = all ] && set -- env correct signals overhead collectives gemm
+for name in "$@"; do part "$name"; done
+exit $STATUS
