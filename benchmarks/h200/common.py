@@ -72,5 +72,5 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> 
         return
     print(f"\n{title}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
     for row in rows:
-        print(f"| {' | '.join(f'{cell:.3g}' if isinstance(cell, float) else str(cell) for cell in row)} |")
+        print(f"| {' | '.join(f'{cell:.4g}' if isinstance(cell, float) else str(cell) for cell in row)} |")
     print(flush=True)

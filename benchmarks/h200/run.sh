@@ -34,7 +34,7 @@ trap 'mps_stop; rm -rf "$SITE"' EXIT
 pes() {  # pes NAME TIMEOUT N script arguments...
   local name=$1 limit=$2 n=$3; shift 3
   local began=$SECONDS
-  $PYTHON benchmarks/h200/launch.py -n "$n" --gpus "$GPUS" --timeout "$limit" "$@" 2>&1 | tee "$OUT/$name-$n.log" |
+  $PYTHON benchmarks/h200/launch.py -n "$n" --gpus "$GPUS" --timeout "$limit" "$@" 2>&1 | tee -a "$OUT/$name.log" |
     grep -v -e '^W' -e 'named symbol not found' | head -c 30000
   local status=${PIPESTATUS[0]}
   echo "## $name, $n PEs: $((SECONDS - began)) s, status $status"
@@ -54,16 +54,16 @@ overhead() {
     for turn in 1 2 3; do
       # Only ours has NVSHMEM's library taken apart already: that is done once for a machine.
       find "$TRITON_CACHE_DIR" -mindepth 1 -maxdepth 1 ! -name 'triton_dist_nvshmem*' -exec rm -rf {} + 2>/dev/null
-      echo "$way $($PYTHON benchmarks/h200/launch.py -n 1 --timeout 60 benchmarks/h200/overhead.py $way 2>>"$OUT/overhead.err" | tail -1)"
+      echo "$way $($PYTHON benchmarks/h200/launch.py -n 1 --timeout 60 benchmarks/h200/overhead.py $way 2>>"$OUT/overhead.log" | tail -1)"
     done
-  done | tee "$OUT/overhead.log"
+  done | tee -a "$OUT/overhead.log"
 }
 
 part() {
   echo "# $1"
   case $1 in
     env) environment 2>&1 | tee "$OUT/env.log" ;;
-    correct) for n in ${PES:-2 4 8}; do pes correct "${LIMIT:-200}" "$n" benchmarks/h200/correct.py --rounds "$ROUNDS"; done ;;
+    correct) for n in ${PES:-2 4 8}; do pes correct "${LIMIT:-190}" "$n" benchmarks/h200/correct.py --rounds "$ROUNDS"; done ;;
     quick) for n in ${PES:-2}; do pes quick "${LIMIT:-150}" "$n" benchmarks/h200/correct.py --rounds 5; done ;;
     signals) for n in ${PES:-2 4}; do pes signals 90 "$n" benchmarks/h200/measure.py ping_pong push; done ;;
     overhead) overhead ;;
