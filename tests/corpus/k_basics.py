@@ -76,3 +76,10 @@ def library_function(x, out, n, BLOCK: tl.constexpr):
     mask = offsets < n
     values = tl.load(x + offsets, mask=mask)
     tl.store(out + offsets, libdevice.asin(values) + libdevice.pow(values, 2.0), mask=mask)
+
+
+@kernel(source="*kfp32", target="*fp32", BLOCK=64)
+@triton.jit
+def const_pointer(source, target, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(target + offsets, tl.load(source + offsets))

@@ -107,11 +107,11 @@ DESCRIPTOR_REDUCE_KINDS = {"none": 0, **_numbered("add min max and or xor", 1)}
 
 @irdl_attr_definition
 class PointerType(ParametrizedAttribute, TypeAttribute):
-    """`!tt.ptr<pointee>` or `!tt.ptr<pointee, address space>`."""
+    """`!tt.ptr<pointee>`, `!tt.ptr<pointee, 3>`, or (3.9, pointers to const) `!tt.ptr<pointee, "constant">`."""
 
     name = "tt.ptr"
     pointee_type: Attribute = param_def()
-    address_space: IntegerAttr = param_def()
+    address_space: IntegerAttr | StringAttr = param_def()
 
     @classmethod
     def of(cls, pointee: Attribute, address_space: int = 1) -> PointerType:
@@ -121,16 +121,21 @@ class PointerType(ParametrizedAttribute, TypeAttribute):
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
             pointee = parser.parse_type()
-            space = 1
-            if parser.parse_optional_punctuation(",") is not None:
-                space = parser.parse_integer(allow_boolean=False, allow_negative=False)
-            return (pointee, int_attr(space))
+            if parser.parse_optional_punctuation(",") is None:
+                return (pointee, int_attr(1))
+            named = parser.parse_optional_str_literal()
+            if named is not None:
+                return (pointee, StringAttr(named))
+            return (pointee, int_attr(parser.parse_integer(allow_boolean=False, allow_negative=False)))
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_attribute(self.pointee_type)
-            if self.address_space.value.data != 1:
-                printer.print_string(f", {self.address_space.value.data}")
+            space = self.address_space
+            if isinstance(space, StringAttr):
+                printer.print_string(f', "{space.data}"')
+            elif space.value.data != 1:
+                printer.print_string(f", {space.value.data}")
 
 
 @irdl_attr_definition
