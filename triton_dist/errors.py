@@ -253,6 +253,21 @@ class ShmemConfigError(ShmemError, ConfigurationError):
     template = "shmem.init: {detail}"
 
 
+class AclshmemFailed(ShmemError):
+    template = "{call} of aclshmem returned {code}: {meaning}."
+
+
+class AclshmemMissing(ShmemError):
+    template = (
+        "the package shmem (aclshmem) cannot be imported: {detail}. It comes with the vendor's toolkit; "
+        "TRITON_DIST_SIMULATE=1 runs the same program without an NPU."
+    )
+
+
+class StandinRefused(ShmemError):
+    template = "a package shmem is installed ({where}), so its stand-in does not take its place."
+
+
 class UnsupportedHost(ShmemError):
     template = "the host engine cannot share memory between processes here: {detail}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ascend NPUs, through aclshmem. So far: the rules that its kernels must keep; no lowering yet."""
+"""Ascend NPUs, through aclshmem: distributed operations become `hivm.hir.custom`, which the device's compiler links."""
 
 from __future__ import annotations
 
@@ -28,4 +28,6 @@ class AscendBackend(Backend):
     )
 
     def adapter(self) -> RuntimeAdapter:
-        raise self.not_yet("the runtime adapter")
+        from triton_dist.backends.ascend.adapter import AscendAdapter
+
+        return AscendAdapter()

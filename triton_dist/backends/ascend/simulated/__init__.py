@@ -22,9 +22,9 @@ EMITTERS = "triton_dist.backends.ascend.simulated.emit"
 __all__ = ["EMITTERS", "enter", "explain", "ir", "leave", "npu_of", "symbols"]
 
 
-def enter(device: DeviceState) -> None:
-    """Give a PE of the host engine its simulated device state; the setting `engine` chooses the transport."""
-    attach(device, knobs.engine or "MTE")
+def enter(device: DeviceState, engine: str | None = None) -> None:
+    """Give a PE of the host engine its simulated device state; without `engine`, the setting chooses the transport."""
+    attach(device, engine or knobs.engine or "MTE")
 
 
 def leave(device: DeviceState) -> None:
@@ -43,8 +43,8 @@ def _stop_agent() -> Any:
 def explain(fault: Fault, common: dict[str, Any]) -> Exception:
     """The exception for a fault that only the simulated library has."""
     detail = {
-        library.UNREACHABLE: f"no load or store reaches PE {fault.seen} with the transport engine "
-        f"{knobs.engine or 'MTE'}; use putmem, getmem and signals between nodes",
+        library.UNREACHABLE: f"no load or store reaches PE {fault.seen}, as with ROCE between nodes; "
+        "putmem, getmem and signals do",
         library.BAD_OP: f"signal operation {fault.seen} is none of aclshmem's: 0 sets, 1 adds",
         library.BAD_TEAM: f"there is no team {fault.seen}, or this PE is not in it",
         library.BAD_CMP: f"comparison {fault.seen} is none of aclshmem's, 0 to 5",

@@ -218,9 +218,9 @@ class Npu:
         address = self.teams[number] if 0 <= number < MOST_TEAMS else 0
         return Team.from_address(address) if address else None
 
-    def free_team_number(self) -> int:
-        """The least number that no team has."""
-        return next(i for i in range(1, MOST_TEAMS) if not self.teams[i])
+    def mapping(self, team: Team) -> list[int]:
+        """The world's number of each member."""
+        return list((c_int32 * team.size).from_address(team.pe_mapping))
 
     def close(self, stop_agent: Any) -> None:
         """Stop the progress agents; transfers that nobody waited for are dropped."""

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: MIT
+"""The stand-in's functions. Errors are what the package gives: a return code, a RuntimeError, 0, or a line on stderr."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from triton_dist import shmem
+from triton_dist.backends.ascend import codes
+from triton_dist.backends.ascend.standin import pes, teams
+from triton_dist.backends.ascend.standin.types import InitAttr, InitStatus, MemType, OpEngineType, TeamConfig
+from triton_dist.errors import ShmemConfigError, ShmemError
+from triton_dist.shmem.config import Rendezvous, ShmemConfig
+
+if TYPE_CHECKING:
+    import torch
+
+VERSION = (1, 2, 0)
+_ADDRESS = re.compile(r"(?:tcp://)?(?P<host>[^:/]+):(?P<port>\d+)")
+_ENGINES = {OpEngineType.SDMA: "SDMA", OpEngineType.UDMA: "UDMA", OpEngineType.ROCE: "ROCE", OpEngineType.MTE: "MTE"}
+
+
+# Before init
+
+
+def set_conf_store_tls(enable: bool, tls_info: str) -> int:
+    """Encryption of the bootstrap; the host's cannot be encrypted, so that only False works."""
+    del tls_info
+    return codes.UNSUPPORTED if enable else codes.OK
+
+
+def set_conf_store_tls_key(tls_pk: str, tls_pk_pw: str, py_decrypt_func: Callable[[str], str] | None) -> int:
+    del tls_pk, tls_pk_pw, py_decrypt_func
+    return codes.UNSUPPORTED
+
+
+def set_log_level(level: int) -> int:
+    return codes.OK if 0 <= level <= 5 else codes.INVALID_PARAM
+
+
+def set_extern_logger(func: Callable[[int, str], None]) -> int:
+    pes.logger = func
+    return codes.OK
+
+
+# Life
+
+
+def aclshmem_init(attributes: InitAttr) -> int:
+    """Collective: 0, or a negative code with a line on stderr."""
+    code = _checked(attributes)
+    if code == codes.OK:
+        host_port = _ADDRESS.fullmatch(attributes.ip_port)
+        if host_port is None and attributes.n_ranks > 1 and not shmem.initialized():
+            return _fail("aclshmem_init", codes.INVALID_VALUE, f"ip_port {attributes.ip_port!r} is no address")
+        meeting = Rendezvous(host=host_port["host"], port=int(host_port["port"])) if host_port else None
+        engine = _engine(attributes.option_attr.data_op_engine_type)
+        return _start(attributes.my_rank, attributes.n_ranks, attributes.local_mem_size, meeting, engine)
+    return _fail("aclshmem_init", code, codes.MEANINGS[code])
+
+
+def _checked(attributes: InitAttr) -> int:
+    option = attributes.option_attr
+    if pes.current() is not None:
+        return codes.INNER
+    if attributes.my_rank >= attributes.n_ranks:
+        return codes.INVALID_PARAM
+    rank_ok = attributes.my_rank >= 0 and attributes.n_ranks <= codes.MAX_PES
+    size_ok = 0 < attributes.local_mem_size <= codes.MAX_LOCAL_BYTES
+    times = (option.shm_init_timeout, option.shm_create_timeout, option.control_operation_timeout)
+    engine_ok = 0 < int(option.data_op_engine_type) < 16
+    return codes.OK if rank_ok and size_ok and engine_ok and all(times) else codes.INVALID_VALUE
+
+
+def _engine(mask: OpEngineType) -> str:
+    return next(name for bit, name in _ENGINES.items() if mask & bit)
+
+
+def _start(rank: int, ranks: int, size: int, meeting: Rendezvous | None, engine: str) -> int:
+    try:
+        if shmem.initialized():  # a PE of testing.run_pes, or of a caller that uses shmem.init
+            shmem.init(pe=rank, n_pes=ranks)
+        else:
+            pes.start(ShmemConfig(pe=rank, n_pes=ranks, heap_size=size + codes.EXTRA_BYTES, rendezvous=meeting))
+        pes.bind(engine)
+    except ShmemConfigError as error:
+        return _fail("aclshmem_init", codes.INVALID_PARAM, str(error))
+    except ShmemError as error:
+        return _fail("aclshmem_init", codes.BOOTSTRAP, str(error))
+    return codes.OK
+
+
+def aclshmem_get_unique_id() -> bytes:
+    """An address where the PEs can meet; one PE makes it and gives it to all."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}".encode().ljust(128, b"\0")
+
+
+def aclshmem_init_using_unique_id(mype: int, npes: int, mem_size: int, uid: bytes) -> int:
+    """`aclshmem_init` where a unique id says the address."""
+    if len(uid) < 128:
+        return _fail("aclshmem_init_using_unique_id", codes.INVALID_PARAM, "the id is too short")
+    attributes = InitAttr(mype, npes, mem_size, uid.rstrip(b"\0").decode())
+    return aclshmem_init(attributes)
+
+
+def aclshmem_finalize() -> int:
+    """Collective."""
+    if pes.current() is None:
+        return _fail("aclshmem_finalize", codes.NOT_INITED, codes.MEANINGS[codes.NOT_INITED])
+    pes.unbind()
+    shmem.finalize()
+    return codes.OK
+
+
+def aclshmem_global_exit(status: int) -> None:
+    """Ends all ranks: the others see that this one is gone."""
+    shmem.adapter().abandon(f"aclshmem_global_exit({status})")
+    sys.stdout.flush()
+    os._exit(status)
+
+
+def aclshmemx_init_status() -> InitStatus:
+    return InitStatus.NOT_INITIALIZED if pes.current() is None else InitStatus.INITIALIZED
+
+
+def _fail(call: str, code: int, why: str) -> int:
+    pes.log(f"{call}: {why} ({code})")
+    return code
+
+
+# Memory
+
+
+def aclshmem_malloc(size: int) -> int:
+    """Collective: the address of `size` bytes."""
+    return pes.allocate("aclshmem_malloc", size)
+
+
+def aclshmem_calloc(nmemb: int, size: int) -> int:
+    return pes.allocate("aclshmem_calloc", nmemb * size)
+
+
+def aclshmem_align(alignment: int, size: int) -> int:
+    if alignment <= 0 or alignment & (alignment - 1) or alignment > pes.ALIGNMENT:
+        raise RuntimeError(f"aclshmem_align: alignment {alignment} cannot be had")
+    return pes.allocate("aclshmem_align", size)
+
+
+def aclshmem_free(ptr: int) -> None:
+    """Collective. An error is only logged."""
+    if not pes.release(ptr):
+        pes.log(f"aclshmem_free: {ptr:#x} was not allocated")
+
+
+def aclshmem_ptr(ptr: int, peer: int) -> int:
+    """The address at a peer, or 0."""
+    device = pes.device()
+    if device is None or not 0 <= peer < device.n_pes or not 0 <= ptr - device.heap_base < device.heap_size:
+        return 0
+    bases = (ctypes.c_uint64 * device.n_pes).from_address(device.peer_base)
+    return bases[peer] + ptr - device.heap_base
+
+
+def aclshmemx_get_heap_base(mem_type: MemType | None = None) -> int:
+    del mem_type
+    device = pes.device()
+    return 0 if device is None else device.heap_base
+
+
+def aclshmem_create_tensor(
+    shape: Sequence[int] | int, dtype: torch.dtype | None = None, device_id: int = 0
+) -> torch.Tensor:
+    """Collective: a tensor (of this machine's CPU). Its contents are not promised to be zero."""
+    import torch
+
+    del device_id
+    pe = pes.require("aclshmem_create_tensor")
+    try:
+        tensor = shmem.create_tensor(shape, torch.float32 if dtype is None else dtype)
+    except ShmemError as error:
+        raise RuntimeError(f"aclshmem_create_tensor: {error}") from error
+    pe.tensors[tensor.data_ptr()] = tensor
+    return tensor
+
+
+def aclshmem_free_tensor(tensor: torch.Tensor) -> None:
+    """Collective: frees `tensor.data_ptr()`, so pass the tensor that was created, not a view at an offset."""
+    aclshmem_free(tensor.data_ptr())
+
+
+def construct_tensor_from_ptr(ptr: int, shape: Sequence[int], dtype: torch.dtype, device: Any = None) -> torch.Tensor:
+    """A tensor over memory that the caller keeps alive."""
+    import torch
+
+    del device
+    count = 1
+    for extent in shape:
+        count *= extent
+    memory = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(ptr)
+    return torch.frombuffer(memory, dtype=torch.uint8).view(dtype).view(tuple(shape))
+
+
+# Who is who
+
+
+def my_pe(team: int = 0) -> int:
+    return team_my_pe(team)
+
+
+def pe_count(team: int = 0) -> int:
+    return team_n_pes(team)
+
+
+def team_my_pe(team_id: int) -> int:
+    team = teams.get(team_id)
+    return -1 if team is None else team.my_pe
+
+
+def team_n_pes(team_id: int) -> int:
+    team = teams.get(team_id)
+    return -1 if team is None else team.size
+
+
+def team_split_strided(parent: int, start: int, stride: int, size: int) -> int:
+    """Collective: the new team's number; -1 for a PE outside it, another negative code for an error."""
+    return teams.split_strided(parent, start, stride, size)
+
+
+def team_split_2d(parent: int, x_range: int) -> tuple[int, int]:
+    """Collective: the team of this PE's row and the one of its column, rows being `x_range` PEs long."""
+    return teams.split_2d(parent, x_range)
+
+
+def team_translate_pe(src_team: int, src_pe: int, dest_team: int) -> int:
+    return teams.translate(src_team, src_pe, dest_team)
+
+
+def team_destroy(team: int) -> None:
+    teams.destroy(team)
+
+
+def aclshmem_team_get_config(team: int) -> TeamConfig:
+    if teams.get(team) is None:
+        raise RuntimeError(f"aclshmem_team_get_config: there is no team {team}")
+    return TeamConfig()
+
+
+# Transfers
+
+
+def aclshmem_putmem(dst: int, src: int, elem_size: int, pe: int) -> None:
+    """Copy `elem_size` bytes to a PE."""
+    ctypes.memmove(pes.peer_address("aclshmem_putmem", dst, pe), src, elem_size)
+
+
+def aclshmem_getmem(dst: int, src: int, elem_size: int, pe: int) -> None:
+    """Copy `elem_size` bytes from a PE."""
+    ctypes.memmove(dst, pes.peer_address("aclshmem_getmem", src, pe), elem_size)
+
+
+aclshmem_putmem_nbi, aclshmem_getmem_nbi = aclshmem_putmem, aclshmem_getmem
+
+
+def aclshmemx_putmem_signal(dst: int, src: int, elem_size: int, sig: int, signal: int, sig_op: int, pe: int) -> None:
+    """Copy, then set (0) or add to (1) the int32 signal."""
+    aclshmem_putmem(dst, src, elem_size, pe)
+    pes.signal(sig, signal, sig_op, pe)
+
+
+aclshmemx_putmem_signal_nbi = aclshmemx_putmem_signal
+
+
+def aclshmem_signal_wait_until(sig_addr: int, cmp: int, cmp_val: int) -> None:
+    """Wait for an int32 signal of this PE."""
+    if not sig_addr:
+        raise ValueError("aclshmem_signal_wait_until: the address is null")
+    pes.wait_until(sig_addr, cmp, cmp_val)
+
+
+# What it is
+
+
+def aclshmem_info_get_version() -> tuple[int, int]:
+    return VERSION[:2]
+
+
+def aclshmem_info_get_name() -> str:
+    return "aclshmem (stand-in of triton_dist)"
+
+
+def get_ffts_config() -> int:
+    return 0
+
+
+__all__ = [
+    name
+    for name, value in list(globals().items())
+    if callable(value) and getattr(value, "__module__", None) == __name__ and not name.startswith("_")
+]
+__all__ += ["aclshmem_getmem_nbi", "aclshmem_putmem_nbi", "aclshmemx_putmem_signal_nbi"]
