@@ -70,7 +70,7 @@ def _formatted(k: Kernel, value: Value, elem: Elem, hexadecimal: bool, signed: b
     if elem.is_float:
         wide = floats.widen(k.b, value, elem)
         return "%f", wide if wide.type == F64 else k.b.fpext(wide, F64)
-    number = k.b.resize(value, I64, signed and elem.bits > 1) if elem.kind == "int" else value
+    number = k.b.resize(value, I64, signed and elem.bits > 1 and not hexadecimal) if elem.kind == "int" else value
     if hexadecimal or elem.kind == "ptr":
         return f"0x%0{max(1, elem.bits // 4)}llx", number
     return ("%lld" if signed else "%llu"), number
