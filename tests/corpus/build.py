@@ -44,11 +44,11 @@ def _ttir(entry: Entry, optimise: bool) -> str:
     implementation = backend.get_codegen_implementation(options)
     module = source.make_ir(TARGET, options, implementation, backend.get_module_map(), context)
     if optimise:
-        module = _stock_stages(backend, options, source.language)["ttir"](module, {})
+        module = stock_stages(backend, options, source.language)["ttir"](module, {})
     return str(module)
 
 
-def _stock_stages(backend: Any, options: Any, language: Any) -> dict[str, Any]:
+def stock_stages(backend: Any, options: Any, language: Any) -> dict[str, Any]:
     """The back end's stages without our hook, which would lower the carriers."""
     stages: dict[str, Any] = {}
     runtime = triton.knobs.runtime

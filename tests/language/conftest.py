@@ -19,6 +19,7 @@ from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
 
+from tests.corpus.build import stock_stages
 from triton_dist import knobs
 
 ARGUMENTS = {
@@ -79,9 +80,7 @@ def compile_to_ttir(
     functions = backend.get_codegen_implementation(options)
     module = source.make_ir(target, options, functions, backend.get_module_map(), context)
     if optimize:
-        stages: dict[str, Any] = {}
-        backend.add_stages(stages, options, source.language)
-        module = stages["ttir"](module, {})
+        module = stock_stages(backend, options, source.language)["ttir"](module, {})
     return module.str_nodebug()
 
 

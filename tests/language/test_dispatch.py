@@ -138,7 +138,7 @@ def test_jitted_device_functions_are_called_too(lower, kernel_of, monkeypatch):
     assert "tt.call" in lower("lib.int_p(sig32, n)")
 
 
-@pytest.mark.parametrize("name", ["cuda", "hip", "maca", "ascend"])
+@pytest.mark.parametrize("name", ["hip", "maca"])
 def test_language_extra_of_the_vendors_says_it_is_missing(reject, name):
     with knobs.scope(backend=name):
         error, message = reject("language_extra.ld(sig)")

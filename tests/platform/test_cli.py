@@ -33,10 +33,10 @@ def test_doctor_shows_all_sections(invoke, tools):
 
 
 def test_doctor_says_why(tools):
-    tools("npu-smi")
+    tools("mx-smi")
     found = by_name(doctor.examine())
-    assert found["back end", "chosen"].value == "ascend (Ascend)"
-    assert found["back end", "because"].value == "npu-smi is on PATH"
+    assert found["back end", "chosen"].value == "maca (MetaX)"
+    assert found["back end", "because"].value == "mx-smi is on PATH"
     assert "not in this version" in found["back end", "lowering"].fix
     assert found["probes", "npu-smi"].value.endswith("/npu-smi")
 
