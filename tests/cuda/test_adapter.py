@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""The runtime adapter against a stand-in for NVSHMEM: what it calls, in which order, and what it refuses."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from tests.cuda.fake_nvshmem import FakeBindings
+from triton_dist.backends.cuda import adapter as module
+from triton_dist.backends.cuda import library, nvshmem
+from triton_dist.backends.cuda.adapter import CudaAdapter
+from triton_dist.backends.cuda.modules import MODULES, Modules
+from triton_dist.errors import (
+    BadSignal,
+    NotInitialized,
+    NotSymmetric,
+    NvshmemError,
+    NvshmemMismatch,
+    PartOfTensor,
+    PeOutOfRange,
+    WaitTimeout,
+)
+from triton_dist.shmem.config import ShmemConfig
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch's CUDA calls do nothing, and its device is the CPU."""
+    monkeypatch.setattr(module, "_choose_device", lambda: torch.device("cpu"))
+    monkeypatch.setattr(module, "_shared_uid", lambda config, library: library.new_uid())
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device=None: None)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: SimpleNamespace(cuda_stream=5, synchronize=int))
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device=None: None)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
+    monkeypatch.setattr(library, "installed", lambda: library.Installed(library.Path("/nowhere"), "3.4.5"))
+    monkeypatch.delenv("NVSHMEM_SYMMETRIC_SIZE", raising=False)
+
+
+@pytest.fixture
+def raw() -> FakeBindings:
+    return FakeBindings()
+
+
+@pytest.fixture
+def pe(raw: FakeBindings) -> Iterator[CudaAdapter]:
+    made = start(raw)
+    yield made
+    if made._nvshmem is not None:
+        made.finalize()
+
+
+def start(raw: FakeBindings) -> CudaAdapter:
+    made = CudaAdapter(nvshmem.Nvshmem(raw))
+    made.init(ShmemConfig(pe=0, n_pes=raw.n_pes(), heap_size=1 << 16))
+    return made
+
+
+def test_init_by_unique_id(raw: FakeBindings, pe: CudaAdapter) -> None:
+    assert ("set_attr_uniqueid_args", 0, 2, b"\x07" * 128) in raw.calls
+    assert (pe.my_pe(), pe.n_pes()) == (0, 2)
+    assert pe.info()["heap_bytes"] == 1 << 16
+
+
+def test_zeros_are_everywhere_before_anyone_goes_on(raw: FakeBindings, pe: CudaAdapter) -> None:
+    raw.calls.clear()
+    made = pe.create_tensor((4, 8), torch.bfloat16)
+    assert [call[0] for call in raw.calls] == ["malloc", "barrier_all"]
+    assert made.shape == (4, 8)
+    assert not made.any()
+
+
+def test_put_and_get_reach_the_peer(pe: CudaAdapter) -> None:
+    made = pe.create_tensor((16,), torch.float32)
+    pe.put(made[4:8], torch.arange(4.0), 1)
+    assert pe.peer_tensor(made, 1)[4:8].tolist() == [0, 1, 2, 3]
+    assert not made.any()
+    back = torch.empty(2)
+    pe.get(back, made[5:7], 1)
+    assert back.tolist() == [1, 2]
+    assert pe.peer_tensor(made, 0) is made
+
+
+def test_parts_with_gaps_of_a_peers_tensor(pe: CudaAdapter) -> None:
+    made = pe.create_tensor((4, 6), torch.int32)
+    pe.put(made[:, 1:3], torch.ones(4, 2, dtype=torch.int32), 1)
+    assert pe.peer_tensor(made, 1).sum() == 8
+    assert pe.peer_tensor(made[:, 1], 1).tolist() == [1, 1, 1, 1]
+
+
+def test_a_peer_that_is_far_away_is_reached_by_nvshmem() -> None:
+    raw = FakeBindings(reachable=False)
+    pe = start(raw)
+    made = pe.create_tensor((16,), torch.float32)
+    pe.put(made, torch.ones(16), 1)
+    assert ("putmem_on_stream", 64, 1, 5) in raw.calls
+    assert raw.calls[-1] == ("quiet_on_stream", 5)
+    pe.get(torch.empty(16), made, 1)
+    assert ("getmem_on_stream", 64, 1, 5) in raw.calls
+    with pytest.raises(NvshmemError, match=r"cannot be reached by loads and stores.*shmem\.put"):
+        pe.peer_tensor(made, 1)
+    with pytest.raises(NvshmemError, match="must be contiguous"):
+        pe.put(made.view(4, 4)[:, 0], torch.ones(4), 1) or pe.get(torch.ones(4, 4)[:, 0], made[:4], 1)
+    pe.finalize()
+
+
+def test_signals(raw: FakeBindings, pe: CudaAdapter) -> None:
+    flags = pe.create_signals(3, torch.int64)
+    assert flags.stride(0) == 1
+    pe.signal(flags[1], -1, "set", 1)
+    assert raw.calls[-1] == ("signal_op_on_stream", (1 << 64) - 1, 9, 1, 5)
+    pe.signal(flags[1], 2, "add", 1)
+    assert raw.calls[-1] == ("signal_op_on_stream", 2, 10, 1, 5)
+    flags[0] = 4
+    assert pe.wait_signal(flags[0], 3, "gt") == 4
+    with pytest.raises(WaitTimeout, match="byte 8 of create_signals"):
+        pe.wait_signal(flags[1], 1, timeout=0.01)
+    with pytest.raises(BadSignal, match="int64 or uint64"):
+        pe.create_signals(1, torch.int32)
+    with pytest.raises(BadSignal, match="one int64 or uint64 element"):
+        pe.signal(flags, 1, "set", 1)
+
+
+def test_barrier_on_the_stream_and_on_the_host(raw: FakeBindings, pe: CudaAdapter) -> None:
+    pe.barrier_all()
+    assert raw.calls[-1] == ("barrier_all_on_stream", 5)
+    raw.status = nvshmem.LIMITED_MPG
+    pe.barrier_all()
+    assert raw.calls[-1] == ("barrier_all",)
+
+
+def test_finalize_in_order(raw: FakeBindings) -> None:
+    pe = start(raw)
+    pe.create_tensor((4,), torch.float32)
+    MODULES._names[77] = "kernel"
+    raw.calls.clear()
+    pe.finalize()
+    MODULES._names.clear()
+    names = [call[0] for call in raw.calls]
+    assert names == ["barrier_all", "cumodule_finalize", "free", "free", "hostlib_finalize"]
+    with pytest.raises(NotInitialized):
+        pe.my_pe()
+
+
+def test_an_nvshmem_that_others_initialised_is_left_to_them(raw: FakeBindings) -> None:
+    raw.status = 2
+    pe = start(raw)
+    pe.finalize()
+    assert not [call for call in raw.calls if call[0] in ("hostlib_init_attr", "hostlib_finalize")]
+
+
+def test_memory_of_others_is_adopted(pe: CudaAdapter) -> None:
+    mine, theirs = torch.zeros(8), torch.zeros(8)
+    memory = SimpleNamespace(address=mine.data_ptr(), nbytes=32, peer_addresses=(mine.data_ptr(), theirs.data_ptr()))
+    with pytest.raises(NotSymmetric):
+        pe.put(mine, torch.ones(8), 1)
+    pe.adopt(memory)
+    pe.put(mine[2:4], torch.ones(2), 1)
+    assert theirs.tolist() == [0, 0, 1, 1, 0, 0, 0, 0]
+    assert pe.offset_of(mine[3:]) == 12
+    with pytest.raises(NotSymmetric, match="somebody else owns"):
+        pe.free_tensor(mine)
+
+
+def test_mistakes(raw: FakeBindings, pe: CudaAdapter) -> None:
+    made = pe.create_tensor((8,), torch.float32)
+    with pytest.raises(PeOutOfRange):
+        pe.peer_tensor(made, 2)
+    with pytest.raises(PartOfTensor):
+        pe.free_tensor(made[2:])
+    with pytest.raises(NvshmemError, match=r"no \d+ bytes are left.*TRITON_DIST_HEAP_SIZE"):
+        pe.create_tensor((1 << 20,), torch.float32)
+    pe.free_tensor(made)
+    assert not pe.is_symmetric(made)
+
+
+@pytest.mark.parametrize("name", ["hostlib_init_attr", "get_uniqueid"])
+def test_a_failure_says_what_to_look_at(raw: FakeBindings, name: str) -> None:
+    raw.fail.add(name)
+    with pytest.raises(NvshmemError, match="NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"):
+        start(raw)
+
+
+def test_device_and_host_library_of_different_releases() -> None:
+    with pytest.raises(NvshmemMismatch, match=r"the device library is 3\.4\.5 .* the host library 3\.8\.0"):
+        start(FakeBindings(version=(3, 8, 0)))
+
+
+def test_modules(tmp_path, raw: FakeBindings) -> None:
+    ptx = tmp_path / "k.ptx"
+    ptx.write_text(".visible .const .align 8 .b8 nvshmemi_device_state_d[776];")
+    plain = tmp_path / "p.ptx"
+    plain.write_text(".visible .entry p")
+    modules = Modules()
+    modules.loaded(1, "p", {"p.ptx": str(plain)})
+    with pytest.raises(NotInitialized, match="The kernel k"):
+        modules.loaded(2, "k", {"k.ptx": str(ptx)})
+    modules.start(raw)
+    modules.loaded(3, "k", {"k.ptx": str(ptx)})
+    modules.unloaded(2)
+    modules.stop()
+    assert raw.calls == [("cumodule_init", 2), ("cumodule_init", 3), ("cumodule_finalize", 3)]
