@@ -38,7 +38,7 @@ def test_doctor_says_why(tools):
     assert found["back end", "chosen"].value == "maca (MetaX)"
     assert found["back end", "because"].value == "mx-smi is on PATH"
     assert "not in this version" in found["back end", "lowering"].fix
-    assert found["probes", "npu-smi"].value.endswith("/npu-smi")
+    assert found["probes", "mx-smi"].value.endswith("/mx-smi")
 
 
 def test_doctor_with_two_vendors_says_how_to_choose(invoke, tools):
