@@ -248,10 +248,11 @@ def test_adapter(ash) -> None:
         signals = adapter.create_signals(4, torch.int32)
         assert data.count_nonzero() == 0
         assert signals.stride() == (16,)
+        adapter.barrier_all()
         right = (pe + 1) % 3
         adapter.put(data, torch.full((2, 3), 1.0 + pe), right)
         adapter.signal(signals[1], 3, "set", right)
-        adapter.wait_signal(signals[1], 3)
+        adapter.wait_signal(signals[1], 3, "ge")
         adapter.signal(signals[1], 4, "add", right)
         assert adapter.wait_signal(signals[1], 5, "ge") == 7
         back = torch.zeros(3, 2).t()
