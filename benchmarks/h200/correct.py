@@ -70,7 +70,9 @@ def main() -> int:
     parser.add_argument("--only", nargs="+")
     args = parser.parse_args()
     shmem.init()
-    say(f"{torch.cuda.get_device_name()}, {torch.cuda.get_device_properties(0).multi_processor_count} SMs a PE")
+    if shmem.device().type == "cuda":
+        sms = torch.cuda.get_device_properties(shmem.device()).multi_processor_count
+        say(f"{torch.cuda.get_device_name()}, {sms} SMs a PE")
     meeting, wrong = Meeting(), 0
     if "examples" in args.parts:
         examples(args.rounds)

@@ -34,7 +34,8 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_choose_device", lambda: torch.device("cpu"))
     monkeypatch.setattr(module, "_shared_uid", lambda config, library: library.new_uid())
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device=None: None)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: SimpleNamespace(cuda_stream=5, synchronize=int))
+    stream = SimpleNamespace(cuda_stream=5, synchronize=int)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: stream)
     monkeypatch.setattr(torch.cuda, "Stream", lambda device=None: None)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
     monkeypatch.setattr(library, "installed", lambda: library.Installed(library.Path("/nowhere"), "3.4.5"))
@@ -204,3 +205,12 @@ def test_modules(tmp_path, raw: FakeBindings) -> None:
     modules.unloaded(2)
     modules.stop()
     assert raw.calls == [("cumodule_init", 2), ("cumodule_init", 3), ("cumodule_finalize", 3)]
+
+
+def test_torchs_symmetric_memory_is_a_provider() -> None:
+    from triton_dist.backends.cuda.torch_memory import TorchSymmetricMemory
+    from triton_dist.shmem.provider import SymmetricMemory
+
+    memory = TorchSymmetricMemory(SimpleNamespace(rank=1, buffer_size=64, buffer_ptrs=[4096, 8192]))
+    assert isinstance(memory, SymmetricMemory)
+    assert (memory.address, memory.nbytes, list(memory.peer_addresses)) == (8192, 64, [4096, 8192])
