@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.corpus.registry import VERSION
 from tests.engine import harness
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -159,3 +160,16 @@ def test_every_8_bit_code_survives(name: str) -> None:
         inside = a.float().isfinite()
         assert torch.equal(got.view(torch.uint8)[inside], a.view(torch.uint8)[inside])
         assert bool(got.float()[a.float().isnan()].isnan().all())
+
+
+@pytest.mark.skipif(VERSION < (3, 9), reason="Triton's front end makes no such constants")
+@pytest.mark.parametrize("name", FP8)
+@pytest.mark.parametrize("number", [0.0, -0.0, 1.0, -1.5, 0.3, 1e-3, 1e-9, 447.0, 464.0, 1e6, -1e6, float("nan"), 17.0, 19.0])
+def test_8_bit_constant(name: str, number: float) -> None:
+    """A constant is what a number of that value becomes when cast."""
+    kind = _triton(name)
+    literal = f'float("{number}")'
+    a = torch.full((64,), number)
+    constant, cast = f"tl.full([N], {literal}, tl.{kind})", f"a.to(tl.{kind})"
+    got = harness.evaluate({constant: _torch(name), cast: _torch(name)}, {"a": a})
+    assert torch.equal(got[constant].view(torch.uint8), got[cast].view(torch.uint8))

@@ -40,7 +40,7 @@ def test_dot(dtype: str, m: int, n: int, k: int) -> None:
 
 @pytest.mark.parametrize(("m", "n", "k"), [(16, 16, 16), (32, 8, 64), (4, 64, 2), (64, 32, 16)])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
-@pytest.mark.parametrize("form", ["a.T", "b.T", "both", "c", "c 16", "result.T"])
+@pytest.mark.parametrize("form", ["a.T", "b.T", "both", "c", "2 c", "result.T"])
 def test_forms(form: str, dtype: str, m: int, n: int, k: int) -> None:
     """Transposed operands, an addend, and a transposed result."""
     a, b = _matrix(dtype, (m, k), 1), _matrix(dtype, (k, n), 2)
@@ -49,13 +49,14 @@ def test_forms(form: str, dtype: str, m: int, n: int, k: int) -> None:
         a = a.T.contiguous()
     if form in ("b.T", "both"):
         b = b.T.contiguous()
-    left, right = ("a", "b") if form[0] in "cr" else ("tl.trans(a)" if form != "b.T" else "a", "tl.trans(b)" if form != "a.T" else "b")
+    left, right = ("a", "b") if form in ("c", "2 c", "result.T") else ("tl.trans(a)" if form != "b.T" else "a", "tl.trans(b)" if form != "a.T" else "b")
     operands = {"a": a, "b": b}
-    if form.startswith("c"):
+    if form.endswith("c"):
         c = _matrix("int32", (m, n), 3)
         operands["c"] = c.to(_accumulator(dtype))
-        _check(f"tl.dot({left}, {right}, c)" if form == "c" else f"tl.dot({left}, {right}, acc=c * 2)", dtype, operands,
-               exact + c * (1 if form == "c" else 2))  # fmt: skip
+        addend, times = ("c", 1) if form == "c" else ("acc=c * 2", 2)
+        kind = ", out_dtype=tl.int32" if dtype == "int8" else ""
+        _check(f"tl.dot({left}, {right}, {addend}{kind})", dtype, operands, exact + c * times)
     elif form == "result.T":
         _check(f"tl.trans(tl.dot({left}, {right}))", dtype, operands, exact.T)
     else:

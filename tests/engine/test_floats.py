@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.corpus.registry import VERSION
 from tests.engine import harness
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -168,6 +169,8 @@ def test_sigmoid() -> None:
 @pytest.mark.parametrize("value", [0.0, -0.0])
 @pytest.mark.parametrize("text", ["a + b", "a * 1.0", "-a", "tl.abs(a)", "a - 0.0"])
 def test_signs_of_zero(text: str, value: float) -> None:
+    if text == "-a" and VERSION < (3, 9):
+        pytest.skip("Triton negates by subtracting from +0")
     a = torch.full((64,), value)
     b = torch.full((64,), -0.0)
     got = harness.evaluate({text: torch.float32}, {"a": a, "b": b})[text]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from dataclasses import dataclass
 
 import llvmlite.ir as ir
@@ -142,11 +144,29 @@ def _to_odd(b: Builder, value: Value, nearest: Value) -> Value:
 
 def constant(elem: Elem, number: float) -> ir.Constant:
     """A float constant in the register type of `elem`."""
-    import struct
-
     if elem.name == "bf16":
         (bits,) = struct.unpack("<I", struct.pack("<f", number))
         if number != number:
             return ir.Constant(elem.reg, 0x7FC0)
         return ir.Constant(elem.reg, ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) & 0xFFFF)
+    if elem.name in FP8:
+        return ir.Constant(elem.reg, encode(FP8[elem.name], number))
     return ir.Constant(elem.reg, number)
+
+
+def encode(form: Fp8, number: float) -> int:
+    """The 8-bit code of a number, as `_to_fp8` gives it."""
+    if number != number:
+        return form.nan
+    sign = 0x80 if math.copysign(1.0, number) < 0 else 0
+    magnitude = abs(number)
+    # Codes of one sign are in the order of their values; of two equally near ones the even one is wanted.
+    code = min(range(form.largest + 1), key=lambda c: (abs(_decode(form, c) - magnitude), c & 1))
+    return 0 if form.unsigned_zero and code == 0 else sign | code
+
+
+def _decode(form: Fp8, code: int) -> float:
+    exponent, fraction = code >> form.mantissa, code & ((1 << form.mantissa) - 1)
+    if exponent == 0:
+        return math.ldexp(fraction, 1 - form.bias - form.mantissa)
+    return math.ldexp(fraction + (1 << form.mantissa), exponent - form.bias - form.mantissa)
