@@ -134,7 +134,8 @@ def test_simt_only_has_no_way(compiler: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def line(operands: str, pointers: str, types: str, result: str = "i32", symbol: str = "aclshmem_ptr_float") -> str:
-    attributes = f"{{hivm.pipe = #hivm.pipe<PIPE_S>, placeholder.pointers = \\22{pointers}\\22, symbol = \\22{symbol}\\22}}"
+    carried = f"placeholder.pointers = \\22{pointers}\\22, symbol = \\22{symbol}\\22"
+    attributes = f"{{hivm.pipe = #hivm.pipe<PIPE_S>, {carried}}}"
     shown = f'{{libname = "hivm.custom", libpath = "{attributes}", pure = false, symbol = "{symbol}"}}'
     return f"  %9 = tt.extern_elementwise {operands} {shown} : ({types}) -> {result}"
 

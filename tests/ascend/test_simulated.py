@@ -17,7 +17,13 @@ from triton_dist import knobs, shmem
 from triton_dist.backends.ascend import simulated, symbols
 from triton_dist.backends.ascend.simulated import library
 from triton_dist.backends.ascend.simulated.state import FIXED_ADDRESS, SLOT_BYTES, Npu
-from triton_dist.errors import DeviceLibraryError, ForeignAddressInKernel, PeOutOfRangeInKernel, UnsupportedOpError, WaitTimeout
+from triton_dist.errors import (
+    DeviceLibraryError,
+    ForeignAddressInKernel,
+    PeOutOfRangeInKernel,
+    UnsupportedOpError,
+    WaitTimeout,
+)
 from triton_dist.language.extra import language_extra
 from triton_dist.language.extra import libshmem_device as lib
 from triton_dist.language.extra.ascend import libaclshmem_device as acl

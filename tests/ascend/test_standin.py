@@ -205,15 +205,13 @@ def test_a_script_runs_unchanged(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     where = "tcp://" + _free_address()
-    folder = subprocess.run([sys.executable, "-m", "triton_dist.backends.ascend.standin"], capture_output=True, text=True)
-    path = os.pathsep.join([folder.stdout.strip(), str(Path(__file__).parents[2])])
+    command = [sys.executable, "-m", "triton_dist.backends.ascend.standin"]
+    folder = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    path = os.pathsep.join([folder, str(Path(__file__).parents[2])])
     environment = {**os.environ, "TRITON_DIST_BACKEND": "ascend", "PYTHONPATH": path, "WORLD_SIZE": "2"}
-    pes = [
-        subprocess.Popen(
-            [sys.executable, str(script), where], env={**environment, "RANK": str(pe)}, stdout=subprocess.PIPE, text=True
-        )
-        for pe in range(2)
-    ]
+    command = [sys.executable, str(script), where]
+    ranks = [{**environment, "RANK": str(pe)} for pe in range(2)]
+    pes = [subprocess.Popen(command, env=rank, stdout=subprocess.PIPE, text=True) for rank in ranks]
     assert [pe.communicate(timeout=90)[0].strip() for pe in pes] == ["rank 0 done", "rank 1 done"]
 
 

@@ -92,7 +92,8 @@ def _kernels():
             *(f"aclshmem_consume_token_half_ptr_1d{core}" for core in both), "aclshmem_int64_p.vector",
         ]),
         "gemm_all_reduce": (gemm_all_reduce.gemm_all_reduce_kernel, types, blocks, [
-            *identity, *(f"aclshmem_ptr_float{core}" for core in both), *(f"aclshmem_wait_int64{core}" for core in both),
+            *identity, *(f"aclshmem_ptr_float{core}" for core in both),
+            *(f"aclshmem_wait_int64{core}" for core in both),
             "aclshmem_consume_token_float_ptr_1d.vector", "aclshmem_int64_p.vector",
         ]),
     }  # fmt: skip
@@ -143,7 +144,7 @@ def test_an_unknown_version_is_an_error_for_distributed_kernels_only(monkeypatch
     monkeypatch.setattr(hook, "version", lambda: (3, 4))
     stage = hook.distributed_first(lambda module, metadata: "linalg", hook.route())
     assert stage("module {}", {}) == "linalg"
-    with pytest.raises(UnknownTritonAscend, match="distributed operations have no way through it: known are 3.2"):
+    with pytest.raises(UnknownTritonAscend, match=r"distributed operations have no way through it: known are 3\.2"):
         stage('libname = "distributed"', {})
 
 

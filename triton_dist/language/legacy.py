@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Triton before 3.4, on which triton-ascend 3.2 is built: builtins get a `_builder`, and the semantic functions take it.
+"""Triton before 3.4, on which triton-ascend 3.2 is built: builtins get a `_builder`, and semantic functions take it.
 
 `LegacySemantic` offers those of them that our builtins call in today's form, where they are methods.
 """

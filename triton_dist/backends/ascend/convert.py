@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp, StringAttr, TensorType, UnitAttr, i32, i64
+from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, TensorType, UnitAttr, i32, i64
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import (
@@ -138,7 +138,7 @@ def _call(
     outs = [empty.tensor for empty in empties]
     properties: dict[str, Attribute] = {
         "name": StringAttr(symbols.NAME_PREFIX + symbol),
-        "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), len(outs), 0]),
+        "operandSegmentSizes": index_array([len(operands), len(outs), 0]),
     }
     if get_effects(old) == set():
         properties["no_side_effect"] = UnitAttr()
@@ -227,7 +227,8 @@ class ConvertConsumeToken(Convert):
         pointee = d.pointee(type)
         rank = len(type.get_shape()) if isinstance(type, TensorType) else 0
         if pointee is None and rank:
-            raise unsupported(op, "a tensor of values has no token in the library; consume the pointer it is loaded from")
+            detail = "a tensor of values has no token in the library; consume the pointer it is loaded from"
+            raise unsupported(op, detail)
         if rank > symbols.MOST_DIMENSIONS:
             raise unsupported(op, f"a tensor of pointers has at most {symbols.MOST_DIMENSIONS} dimensions, not {rank}")
         name = type_name(op, type if pointee is None else pointee)

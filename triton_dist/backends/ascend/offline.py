@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Compiling for an NPU on a machine without one: through triton-ascend's own stages, and the vendor's compiler as far as
-it goes.
+"""Compiling for an NPU on a machine without one: through triton-ascend's own stages, and the vendor's compiler as far
+as it goes.
 
     dumps = offline.stages(kernel, {"x": "*fp32", "n": "i32"}, {"BLOCK": 64})
     dumps["linalg"]                          # what triton-ascend hands to the vendor's compiler
@@ -65,7 +65,8 @@ def _ttir(kernel: Any, signature: Mapping[str, str], constants: Mapping[str, Any
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
-    module = source.make_ir(options, backend.get_codegen_implementation(), backend.get_module_map(), context)
+    make_ir: Any = source.make_ir  # of Triton 3.2, which takes no target
+    module = make_ir(options, backend.get_codegen_implementation(), backend.get_module_map(), context)
     return steps["ttir"](module, metadata), metadata, steps[hook.STAGE]
 
 
@@ -77,7 +78,8 @@ def lowered(linalg: str, arch: str = ARCH) -> str:
         source.write_text(linalg)
         arguments = [f"--target={arch}", *_OPTIONS, str(source), "-o", str(Path(folder) / "kernel.o")]
         done = tools.run("bishengir-compile", arguments)
-    if done.status != 0 and _LAST_STEP not in done.err or "IR Dump After" not in done.err:
+    ended_early = done.status != 0 and _LAST_STEP not in done.err
+    if ended_early or "IR Dump After" not in done.err:
         raise VendorToolFailed(tool="bishengir-compile", status=done.status, detail=done.err[:2000])
     return done.err
 

@@ -157,7 +157,7 @@ _OPS = (
     ("get_num_ranks", "`aclshmem_n_pes`", "none", "i32"),
     ("symm_at", "`aclshmem_ptr_<T>`, T the pointee", "pointer, rank", "the pointer's type"),
     ("wait", "`aclshmem_wait_<T>`, T the pointee", "pointer, number of barriers, value", "i32 token"),
-    ("consume_token", "`aclshmem_consume_token_<T>`, with `_ptr_<R>d` for pointers", "input, token", "the input's type"),
+    ("consume_token", "`aclshmem_consume_token_<T>`, `_ptr_<R>d` for pointers", "input, token", "the input's type"),
     ("notify, 32-bit signal", "`aclshmemx_signal_op`", "pointer, value, 0 (set) or 1 (add), rank", "none"),
     ("notify, int64 signal", "`aclshmem_int64_p`", "pointer, value, rank", "none"),
     ("notify, uint64 signal", "`aclshmem_uint64_p`", "pointer, value, rank", "none"),

@@ -15,7 +15,7 @@ from triton_dist.backends.ascend.placeholders.flow import choose_addresses
 from triton_dist.ir.dialects._syntax import int_attr
 from triton_dist.ir.dialects.annotation import MarkOp
 from triton_dist.ir.dialects.arith import AddiOp, ConstantOp, ExtSIOp, MuliOp
-from triton_dist.ir.dialects.hivm import CustomOp
+from triton_dist.ir.dialects.hivm import CustomOp, index_array
 from triton_dist.ir.dialects.tensor import EmptyOp
 from triton_dist.ir.dialects.tt import AddPtrOp, ExternElementwiseOp, IntToPtrOp, PointerType, PtrToIntOp
 from triton_dist.ir.printer import print_text
@@ -95,7 +95,7 @@ def _scalar_consume(op: CustomOp, base: SSAValue, token: SSAValue) -> CustomOp:
     attributes = {k: v for k, v in op.attributes.items() if k != "SrcPtrIndex"} | {"symbol": StringAttr(symbol)}
     properties = dict(op.properties)
     properties["name"] = StringAttr(f"dist.{symbol}")
-    properties["operandSegmentSizes"] = type(op.properties["operandSegmentSizes"]).from_list(i32, [2, 0, 0])
+    properties["operandSegmentSizes"] = index_array([2, 0, 0])
     return CustomOp.create(
         operands=(base, token),
         result_types=(base.type,),

@@ -18,9 +18,10 @@ UNREACHABLE, BAD_OP, BAD_TEAM, BAD_CMP = 101, 102, 103, 104
 """Fault codes of their own; the engine's are below 100."""
 
 _BLOCKING = frozenset({
-    "barrier", "barrier_all", "barrier_vec", "barrier_all_vec", "signal_wait_until", "wait", "wait_until", "quiet", "fence",
-    "putmem", "getmem", "putmem_nbi", "getmem_nbi", "signal_op", "putmem_signal", "putmem_signal_nbi",
+    "barrier", "barrier_all", "barrier_vec", "barrier_all_vec", "signal_wait_until", "wait", "wait_until", "quiet",
+    "fence", "putmem", "getmem", "putmem_nbi", "getmem_nbi", "signal_op", "putmem_signal", "putmem_signal_nbi",
 })  # fmt: skip
+_FILES = resources.files("triton_dist.backends.ascend.simulated") / "native"
 _SAME = {
     "barrier_vec": "barrier", "barrier_all_vec": "barrier_all", "fence": "quiet", "putmem_signal_nbi": "putmem_signal",
 }  # fmt: skip
@@ -97,7 +98,7 @@ def _constants() -> dict[str, Any]:
 
 
 def _fill(file: str, **values: Any) -> str:
-    text = (resources.files(__package__) / "native" / file).read_text(encoding="utf-8")
+    text = (_FILES / file).read_text(encoding="utf-8")
     return _Dotted(text).substitute(_constants() | values)
 
 

@@ -255,7 +255,8 @@ def attach(device: DeviceState, engine: str) -> Npu:
     with _lock:
         found = _npus.get(ctypes.addressof(device))
         # A PE that is gone may have left its address to another.
-        if found is None or found._device is not device and not device.vendor:
+        stale = found is not None and found._device is not device and not device.vendor
+        if found is None or stale:
             found = _npus[ctypes.addressof(device)] = Npu(device, engine)
         return found
 

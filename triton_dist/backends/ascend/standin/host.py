@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The stand-in's functions. Errors are what the package gives: a return code, a RuntimeError, 0, or a line on stderr."""
+"""The stand-in's functions. Errors are what the package gives: a code, a RuntimeError, 0, or a line on stderr."""
 
 from __future__ import annotations
 

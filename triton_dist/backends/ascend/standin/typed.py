@@ -32,4 +32,4 @@ def _g(type_: type) -> Callable[[int, int], float]:
 __all__: list[str] = []
 for _name, _type in _TYPES.items():
     globals()[f"aclshmem_{_name}_p"], globals()[f"aclshmem_{_name}_g"] = _p(_type), _g(_type)
-    __all__ += [f"aclshmem_{_name}_p", f"aclshmem_{_name}_g"]  # noqa: PLE0604
+    __all__ += [f"aclshmem_{_name}_p", f"aclshmem_{_name}_g"]

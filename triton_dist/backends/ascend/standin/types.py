@@ -56,7 +56,7 @@ class OptionalAttr:
 
 @dataclass
 class InitAttr:
-    """What `aclshmem_init` is told. The package leaves rank and sizes unset; here they are -1 and 0, which it refuses."""
+    """What `aclshmem_init` is told. The package leaves rank and sizes unset; here they are values that it refuses."""
 
     my_rank: int = -1
     n_ranks: int = 0

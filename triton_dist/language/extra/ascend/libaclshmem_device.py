@@ -59,7 +59,9 @@ def _team(call: Call, operand: Operand, value: Any) -> Any:
 # From checked operands to the call
 
 
-def emit(semantic: Any, symbol: str, operands: Sequence[Any], result: tl.dtype | None = None, pure: bool = False) -> Any:
+def emit(
+    semantic: Any, symbol: str, operands: Sequence[Any], result: tl.dtype | None = None, pure: bool = False
+) -> Any:
     """The call of one function of the library."""
     handles = [operand.handle for operand in operands]
     handle = op_builder(semantic).create_distributed_extern_call(LIBRARY, "", symbol, handles, result, pure)
@@ -77,7 +79,8 @@ def as_bytes(dest: Any, source: Any, semantic: Any) -> tuple[Any, Any, str]:
     type_ = checks.pointee(dest)
     if element_type(dest) is None:
         type_ = _BY_WIDTH[max(type_.primitive_bitwidth, 8)]
-    ends = [end if checks.pointee(end) == type_ else semantic.cast(end, tl.pointer_type(type_)) for end in (dest, source)]
+    pointer = tl.pointer_type(type_)
+    ends = [end if checks.pointee(end) == type_ else semantic.cast(end, pointer) for end in (dest, source)]
     return ends[0], ends[1], symbols.DTYPE_NAMES[str(type_)]
 
 
@@ -93,7 +96,8 @@ def _kinds(template: symbols.Template, type: str) -> tuple[Operand, ...]:
     """The operands as a record says them."""
     kinds = {"ptr": "symmetric*", "sig": "i32*", "value": _scalar_kind(type), "token": "i32"}
     names = _NAMES.get(template.family) or [f"{kind}{i}" for i, kind in enumerate(template.operands)]
-    return tuple(Operand(name, kinds.get(kind, kind), False) for name, kind in zip(names, template.operands, strict=True))
+    pairs = zip(names, template.operands, strict=True)
+    return tuple(Operand(name, kinds.get(kind, kind), False) for name, kind in pairs)
 
 
 _NAMES = {
@@ -187,12 +191,12 @@ def _family_function(family: str, members: dict[str, symbols.Template]) -> Any:
     """The function that takes its element type from its first pointer."""
 
     def function(*args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
-        values = [*args, *kwargs.values()]
-        pointer = checks.scalar_pointer(f"libaclshmem_device.{family}", "the first argument", values[0] if values else None)
+        op = f"libaclshmem_device.{family}"
+        first = next(iter([*args, *kwargs.values()]), None)
+        pointer = checks.scalar_pointer(op, "the first argument", first)
         name = element_type(pointer)
         if name not in members:
             known = ", ".join(members)
-            op = f"libaclshmem_device.{family}"
             raise WrongPointee(op=op, argument="the pointer", expected=f"one of {known}", got=checks.pointee(pointer))
         return _run(members[name], family, args, kwargs, _semantic)
 
