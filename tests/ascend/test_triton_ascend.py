@@ -158,3 +158,10 @@ def tensor_of_loaded_pointers_kernel(table, sig):
 def test_pointers_without_a_base_are_an_error_with_the_users_line() -> None:
     with pytest.raises(TritonDistError, match=r"test_triton_ascend.py:\d+: .*made of one pointer"):
         offline.stages(tensor_of_loaded_pointers_kernel, {"table": "*i64", "sig": "*i32"})
+
+
+def test_the_dumps_of_the_docs_are_real(bishengir: None) -> None:
+    from tests.ascend import dumps
+
+    text = dumps.PAGE.read_text(encoding="utf-8")
+    assert dumps.render(text) == text, "run: python -m tests.ascend.dumps"
