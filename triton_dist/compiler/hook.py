@@ -14,7 +14,7 @@ import functools
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,8 @@ def install() -> None:
     earlier = triton_knobs.runtime.add_stages_inspection_hook
     if earlier is not None:
         _earlier.append(earlier)
-    triton_knobs.runtime.add_stages_inspection_hook = inspect_stages
+    # Typed as a hook that is never asked for a key; Triton's own code asks.
+    setattr(triton_knobs.runtime, "add_stages_inspection_hook", inspect_stages)  # noqa: B010
     triton_knobs.runtime.kernel_load_end_hook.add(on_load)
     if hasattr(triton_knobs.runtime, "kernel_unload_hook"):
         triton_knobs.runtime.kernel_unload_hook.add(on_unload)
@@ -124,16 +125,16 @@ def parse_text(text: str, context: Any) -> Any:
     return module
 
 
-def on_load(module: int, function: Any, name: str, files: Mapping[str, str], hash: str) -> None:
+def on_load(module: Any, function: Any, name: str, metadata_group: dict[str, str], hash: str) -> None:
     """Triton's hook: device code was loaded and not launched yet."""
     del function, hash
     if platform.current().mode == "hardware":
-        backends.active().on_kernel_load(module, name, files)
+        backends.active().on_kernel_load(module, name, metadata_group)
 
 
-def on_unload(module: int, *rest: Any) -> None:
+def on_unload(module: Any, function: Any, name: str, metadata_group: dict[str, str], hash: str) -> None:
     """Triton's hook (from 3.8 on): device code is about to be unloaded."""
-    del rest
+    del function, name, metadata_group, hash
     if platform.current().mode == "hardware":
         backends.active().on_kernel_unload(module)
 
@@ -179,7 +180,7 @@ def _extend_compiler_hashes() -> None:
     for name in _TRITON_NAMES.values():
         if name in of_triton:
             compiler = of_triton[name].compiler
-            compiler.hash = _extended(compiler.hash)
+            setattr(compiler, "hash", _extended(compiler.hash))  # noqa: B010
 
 
 def _extended(hash: Callable[[Any], str]) -> Callable[[Any], str]:

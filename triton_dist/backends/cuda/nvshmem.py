@@ -23,8 +23,8 @@ def bindings() -> Any:
     """nvshmem4py's module of bindings, with NVSHMEM's host library loaded."""
     call = "shmem.init"
     try:
-        from cuda.pathfinder import load_nvidia_dynamic_lib
-        from nvshmem.bindings import nvshmem
+        from cuda.pathfinder import load_nvidia_dynamic_lib  # pyright: ignore[reportMissingImports]
+        from nvshmem.bindings import nvshmem  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         fix = "Install it: pip install 'triton-dist-sdk[cuda]' (or [cuda12])."
         raise NvshmemError(call=call, detail=f"nvshmem4py cannot be imported ({error}).", fix=fix) from error
