@@ -107,6 +107,13 @@ class VendorToolFailed(TritonDistError):
     template = "{tool} ended with status {status}:\n{detail}"
 
 
+class NoTritonAscend(TritonDistError):
+    template = (
+        "kernels for Ascend NPUs are compiled by the package triton-ascend, which is not installed in this "
+        "environment (it takes the place of triton). TRITON_DIST_SIMULATE=1 runs them on the host."
+    )
+
+
 class UnknownTritonAscend(TritonDistError):
     template = "triton-ascend {version}: distributed operations have no way through it: {detail}."
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import triton.backends
 
-from triton_dist import knobs
+from triton_dist import backends, knobs
 from triton_dist.backends.ascend import hook, tools
+from triton_dist.backends.ascend.adapter import AscendAdapter
 from triton_dist.backends.ascend.placeholders import restore
-from triton_dist.errors import PlaceholderError, UnknownTritonAscend
+from triton_dist.errors import NoTritonAscend, PlaceholderError, UnknownTritonAscend
 
 CARRIERS = """\
 module {
@@ -175,3 +176,13 @@ def test_a_token_for_a_pointer_with_an_offset_is_refused() -> None:
     symbol = "aclshmem_consume_token_float_ptr_1d"
     with pytest.raises(PlaceholderError, match="offset: 64"):
         restore(origin + line("%4, %3", "f32,,f32", "i64, i32", "i64", symbol))
+
+
+def test_hardware_without_triton_ascend_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(triton.backends.backends, "ascend", raising=False)
+    with pytest.raises(NoTritonAscend, match="TRITON_DIST_SIMULATE=1"):
+        backends.get("ascend").adapter()
+
+
+def test_the_adapter_of_an_npu(compiler: Any) -> None:
+    assert isinstance(backends.get("ascend").adapter(), AscendAdapter)

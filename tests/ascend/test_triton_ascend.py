@@ -13,9 +13,10 @@ import triton.language as tl
 
 import triton_dist
 import triton_dist.language as dl
-from triton_dist import knobs
+from triton_dist import ir, knobs
 from triton_dist.backends.ascend import hook, offline, tools
-from triton_dist.errors import TritonDistError, UnknownTritonAscend
+from triton_dist.backends.ascend.convert import ConvertTritonDistributedToHivm, DotFree
+from triton_dist.errors import TritonDistError, UnknownTritonAscend, VendorToolFailed
 from triton_dist.language.extra import libshmem_device as lib
 
 HAS = "ascend" in triton.backends.backends
@@ -165,3 +166,33 @@ def test_the_dumps_of_the_docs_are_real(bishengir: None) -> None:
 
     text = dumps.PAGE.read_text(encoding="utf-8")
     assert dumps.render(text) == text, "run: python -m tests.ascend.dumps"
+
+
+@triton_dist.jit
+def barrier_kernel(data, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(dl.symm_at(data, dl.rank()) + i))
+    lib.barrier_all()
+
+
+@pytest.mark.parametrize("cores", ["vector", "both", "table"])
+def test_cores_without_a_dot(cores: DotFree, bishengir: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of prefixes mixes cores in such a kernel, and the published compiler crashes on it: hence the option.
+    When this fails for "table", the crash is gone."""
+
+    def converted(text: str):
+        module = ir.parse(text)
+        ir.run_passes(module, hook.PASSES[:1])
+        ConvertTritonDistributedToHivm(dot_free_cores=cores).apply(ir.context(), module)
+        return module
+
+    monkeypatch.setattr(hook, "converted", converted)
+    dumps = offline.stages(barrier_kernel, {"data": "*fp32", "out": "*fp32"}, {"BLOCK": 64})
+    if cores == "table":
+        with pytest.raises(VendorToolFailed, match="status -"):
+            offline.calls(dumps["linalg"])
+        return
+    suffixes = [""] if cores == "vector" else [".cube", ".vector"]
+    names = ("my_pe", "ptr_float", "barrier_all")
+    expected = {f"_mlir_ciface_aclshmem_{name}{suffix}" for name in names for suffix in suffixes}
+    assert offline.calls(dumps["linalg"]) == expected

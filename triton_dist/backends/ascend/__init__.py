@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from triton_dist.backends.base import SET, SET_ADD, Backend, Limits, RuntimeAdapter
+from triton_dist.errors import NoTritonAscend
 
 
 class AscendBackend(Backend):
@@ -28,6 +29,10 @@ class AscendBackend(Backend):
     )
 
     def adapter(self) -> RuntimeAdapter:
+        from triton_dist.backends.ascend import hook
         from triton_dist.backends.ascend.adapter import AscendAdapter
 
+        if not hook.install():
+            # Said here, at init: without it no kernel can run, and Triton only says that it has no driver.
+            raise NoTritonAscend()
         return AscendAdapter()
