@@ -54,14 +54,16 @@ def _source(names: Sequence[str], expressions: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def evaluate(expressions: Mapping[str, torch.dtype], operands: Mapping[str, torch.Tensor], batch: int = 12) -> dict[str, torch.Tensor]:
-    """Each expression over the named operands (flat tensors of one length, a multiple of 64), as a tensor of its dtype."""
+def evaluate(
+    expressions: Mapping[str, torch.dtype], operands: Mapping[str, torch.Tensor], batch: int = 12
+) -> dict[str, torch.Tensor]:
+    """Each expression over the named operands (flat tensors of one length), as a tensor of its dtype."""
     count = next(iter(operands.values())).numel()
     block = min(count & -count, 256)
     results: dict[str, torch.Tensor] = {}
     todo = list(expressions)
     for start in range(0, len(todo), batch):
-        part = todo[start:start + batch]
+        part = todo[start : start + batch]
         outs = [torch.empty(count, dtype=expressions[e]) for e in part]
         kernel: Any = module(_source(list(operands), part)).kernel
         kernel[(count // block,)](*operands.values(), *outs, N=block)
@@ -74,7 +76,9 @@ def index(shape: Sequence[int]) -> str:
     terms, step = [], 1
     for axis in reversed(range(len(shape))):
         place = ", ".join(":" if d == axis else "None" for d in range(len(shape)))
-        terms.append(f"tl.arange(0, {shape[axis]})[{place}] * {step}" if len(shape) > 1 else f"tl.arange(0, {shape[0]})")
+        terms.append(
+            f"tl.arange(0, {shape[axis]})[{place}] * {step}" if len(shape) > 1 else f"tl.arange(0, {shape[0]})"
+        )
         step *= shape[axis]
     return " + ".join(terms)
 
@@ -101,7 +105,7 @@ def tiles(
     found: dict[str, torch.Tensor] = {}
     todo = list(results.items())
     for start in range(0, len(todo), batch):
-        part = dict(todo[start:start + batch])
+        part = dict(todo[start : start + batch])
         outs = [torch.empty(shape, dtype=dtype) for shape, dtype in part.values()]
         kernel: Any = module(_tile_source(operands, part, prelude)).kernel
         kernel[(1,)](*operands.values(), *outs)
@@ -135,7 +139,7 @@ SPECIAL = (0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 0.5,
 
 
 def floats(kind: str, count: int, seed: int = 0, low: float | None = None, high: float | None = None) -> torch.Tensor:
-    """Every exponent and sign at random, then special values and the ends of the format; or, with bounds, uniform ones."""
+    """Every exponent and sign at random, special values and the ends of the format; or, with bounds, uniform ones."""
     random = np.random.default_rng(seed)
     dtype = np.dtype(kind)
     if low is not None and high is not None:
@@ -143,7 +147,16 @@ def floats(kind: str, count: int, seed: int = 0, low: float | None = None, high:
     bits = random.integers(0, 2 ** (8 * dtype.itemsize), count, dtype=np.uint64).astype(f"u{dtype.itemsize}")
     values = bits.view(dtype).copy()
     info = np.finfo(dtype)
-    extreme = [*SPECIAL, info.max, -info.max, info.tiny, -info.tiny, info.smallest_subnormal, 1 + info.eps, 1 - info.eps / 2]
+    extreme = [
+        *SPECIAL,
+        info.max,
+        -info.max,
+        info.tiny,
+        -info.tiny,
+        info.smallest_subnormal,
+        1 + info.eps,
+        1 - info.eps / 2,
+    ]
     values[: len(extreme)] = extreme
     half = count // 2
     values[half:] = random.normal(0, 3, count - half).astype(dtype)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every function of `tl.extra.libdevice`: operand kinds, a reference in higher precision, and the error allowed.
 
-Kinds: f fp32, d fp64, i int32, u uint32, l int64, v uint64. References take numpy arrays; floats arrive as long doubles.
+Kinds: f fp32, d fp64, i int32, u uint32, l int64, v uint64. References take numpy arrays, floats as long doubles.
 """
 
 from __future__ import annotations
@@ -65,14 +65,20 @@ def _float_pairs() -> Iterator[Case]:
         "expm1": (np.expm1, None), "log1p": (np.log1p, None), "log10": (np.log10, None),
         "sin": (np.sin, None), "cos": (np.cos, None), "tan": (np.tan, None),
         "sinh": (np.sinh, None), "cosh": (np.cosh, None), "tanh": (np.tanh, None), "atan": (np.arctan, None),
-        "asin": (np.arcsin, (-1, 1)), "acos": (np.arccos, (-1, 1)), "asinh": (np.arcsinh, None), "acosh": (np.arccosh, None),
+        "asin": (np.arcsin, (-1, 1)), "acos": (np.arccos, (-1, 1)), "asinh": (np.arcsinh, None),
+        "acosh": (np.arccosh, None),
         "atanh": (np.arctanh, (-1, 1)), "cbrt": (np.cbrt, None), "rcbrt": (lambda x: 1 / np.cbrt(x), None),
         "rsqrt": (lambda x: 1 / np.sqrt(x), None),
     }  # fmt: skip
     for name, (reference, domain) in unary.items():
         yield Case(name, "f", "f", reference, single, domain)
         yield Case(name, "d", "d", reference, double + 1 + 2 * (name in ("cbrt", "rcbrt")), domain)
-    for name, bounds in (("exp", (1.0, double)), ("exp2", (1.0, double)), ("log", (1.0, double)), ("log2", (2.0, double))):
+    for name, bounds in (
+        ("exp", (1.0, double)),
+        ("exp2", (1.0, double)),
+        ("log", (1.0, double)),
+        ("log2", (2.0, double)),
+    ):
         yield Case(name, "f", "f", getattr(np, name), bounds[0])
         yield Case(name, "d", "d", getattr(np, name), bounds[1])
     for kind, bound in (("f", single), ("d", double)):
@@ -104,8 +110,10 @@ def _special() -> Iterator[Case]:
         "normcdfinv": (lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), (1e-6, 0.9999), 8, 1e-2),
         "lgamma": (lambda x: mpmath.log(abs(mpmath.gamma(x))), (-20, 60), 20, 1e-1),
         "tgamma": (mpmath.gamma, (0.01, 30), 10, 0),
-        "j0": (lambda x: mpmath.besselj(0, x), (0, 60), 60, 1e-1), "j1": (lambda x: mpmath.besselj(1, x), (0, 60), 60, 1e-1),
-        "y0": (lambda x: mpmath.bessely(0, x), (0.1, 60), 60, 1e-1), "y1": (lambda x: mpmath.bessely(1, x), (0.1, 60), 60, 1e-1),
+        "j0": (lambda x: mpmath.besselj(0, x), (0, 60), 60, 1e-1),
+        "j1": (lambda x: mpmath.besselj(1, x), (0, 60), 60, 1e-1),
+        "y0": (lambda x: mpmath.bessely(0, x), (0.1, 60), 60, 1e-1),
+        "y1": (lambda x: mpmath.bessely(1, x), (0.1, 60), 60, 1e-1),
         "cyl_bessel_i0": (lambda x: mpmath.besseli(0, x), (-60, 60), 30, 0),
         "cyl_bessel_i1": (lambda x: mpmath.besseli(1, x), (-60, 60), 30, 0),
     }  # fmt: skip
@@ -149,7 +157,8 @@ def _exact_floats() -> Iterator[Case]:
     yield Case("saturatef", "f", "f", lambda x: np.where(x > 0, np.minimum(x, LD(1)), LD(0)))
     yield Case("fast_dividef", "ff", "f", np.divide, 0.5001)
     fast: dict[str, tuple[Reference, float]] = {
-        "fast_sinf": (np.sin, 0.51), "fast_cosf": (np.cos, 0.51), "fast_tanf": (np.tan, 0.51), "fast_log2f": (np.log2, 2),
+        "fast_sinf": (np.sin, 0.51), "fast_cosf": (np.cos, 0.51), "fast_tanf": (np.tan, 0.51),
+        "fast_log2f": (np.log2, 2),
         "fast_logf": (np.log, 1), "fast_expf": (np.exp, 1), "fast_log10f": (np.log10, 0.51),
         "fast_exp10f": (lambda x: np.power(LD(10), x), 0.51),
     }  # fmt: skip
@@ -235,7 +244,12 @@ def _integers() -> Iterator[Case]:
         ("float_as_int", "f", "i"), ("float_as_uint", "f", "i"), ("double_as_longlong", "d", "l"),
     ):  # fmt: skip
         yield Case(name, kind, result, lambda x, k=kind, r=result: x.astype(NUMPY[k]).view(NUMPY[r]))
-    yield Case("hiloint2double", "ii", "d", lambda h, l: (h.astype(np.int64) << 32 | l.astype(np.int64) & 0xFFFFFFFF).view(np.float64))
+    yield Case(
+        "hiloint2double",
+        "ii",
+        "d",
+        lambda h, l: (h.astype(np.int64) << 32 | l.astype(np.int64) & 0xFFFFFFFF).view(np.float64),
+    )
     yield Case("double2hiint", "d", "i", lambda x: (x.astype(np.float64).view(np.int64) >> 32).astype(np.int32))
     yield Case("double2loint", "d", "i", lambda x: x.astype(np.float64).view(np.int64).astype(np.int32))
 
@@ -293,7 +307,9 @@ def _from_integer(kind: str, mode: str) -> Reference:
     return reference
 
 
-def _exactly(kind: str, mode: str, rational: Callable[..., Any], operand: Any, nearest: Callable[..., Any] | None = None) -> Reference:
+def _exactly(
+    kind: str, mode: str, rational: Callable[..., Any], operand: Any, nearest: Callable[..., Any] | None = None
+) -> Reference:
     """An operation rounded from its exact rational value; `nearest` is the plain operation."""
     dtype = np.dtype(NUMPY[kind])
 
@@ -372,8 +388,12 @@ def _directed() -> Iterator[Case]:
         operand = NUMPY[kind]
         for mode in ROUND:
             for name, (arity, exact, nearest) in operations.items():
-                yield Case(f"{name}_{mode}", arity * kind, kind, _exactly(kind, mode, exact, operand, nearest), count=512)
-            yield Case(f"fma_{mode}", 3 * kind, kind, _exactly(kind, mode, _fma, operand, _fma_nearest(kind)), count=512)
+                yield Case(
+                    f"{name}_{mode}", arity * kind, kind, _exactly(kind, mode, exact, operand, nearest), count=512
+                )
+            yield Case(
+                f"fma_{mode}", 3 * kind, kind, _exactly(kind, mode, _fma, operand, _fma_nearest(kind)), count=512
+            )
             yield Case(f"sqrt_{mode}", kind, kind, _root(kind, mode), count=512)
         yield Case("fma", 3 * kind, kind, _exactly(kind, "rn", _fma, operand, _fma_nearest(kind)), count=512)
 

@@ -76,7 +76,11 @@ def test_operation(name: str, dtype: str, form: str) -> None:
 @pytest.mark.parametrize("scope", ["gpu", "cta", "sys"])
 @pytest.mark.parametrize("name", ["add", "xchg"])
 def test_orders(name: str, sem: str, scope: str) -> None:
-    x, y, o = torch.zeros(64, dtype=torch.int32), torch.arange(64, dtype=torch.int32), torch.empty(64, dtype=torch.int32)
+    x, y, o = (
+        torch.zeros(64, dtype=torch.int32),
+        torch.arange(64, dtype=torch.int32),
+        torch.empty(64, dtype=torch.int32),
+    )
     _kernel(name, "tile", f", sem='{sem}', scope='{scope}'")[(1,)](x, y, o, N=64)
     assert torch.equal(x, y)
 
@@ -169,7 +173,11 @@ def last_program_sums(x, o, ticket, P: tl.constexpr):
 
 
 def test_last_program_sees_all() -> None:
-    x, o, ticket = torch.zeros(64, dtype=torch.int32), torch.zeros(1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
+    x, o, ticket = (
+        torch.zeros(64, dtype=torch.int32),
+        torch.zeros(1, dtype=torch.int32),
+        torch.zeros(1, dtype=torch.int32),
+    )
     last_program_sums[(64,)](x, o, ticket, P=64)
     assert o.item() == 64 * 65 // 2
 

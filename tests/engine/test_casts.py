@@ -56,7 +56,23 @@ def _plain(name: str) -> torch.Tensor:
     random = np.random.default_rng(5)
     scaled = random.normal(0, 1, COUNT // 4) * 10.0 ** random.uniform(-6, 5, COUNT // 4)
     values[COUNT // 2 : 3 * COUNT // 4] = torch.from_numpy(scaled).to(values.dtype)
-    edges = [127.5, 128.0, -128.5, -129.0, 255.5, 2.0**31, -(2.0**31), 2.0**63, 2.0**64, -0.5, 447.0, 464.0, 57343.0, 61440.0, 65504.0]
+    edges = [
+        127.5,
+        128.0,
+        -128.5,
+        -129.0,
+        255.5,
+        2.0**31,
+        -(2.0**31),
+        2.0**63,
+        2.0**64,
+        -0.5,
+        447.0,
+        464.0,
+        57343.0,
+        61440.0,
+        65504.0,
+    ]
     values[COUNT // 2 : COUNT // 2 + len(edges)] = torch.tensor(edges, dtype=torch.float64).to(values.dtype)
     return values
 
@@ -164,7 +180,9 @@ def test_every_8_bit_code_survives(name: str) -> None:
 
 @pytest.mark.skipif(VERSION < (3, 9), reason="Triton's front end makes no such constants")
 @pytest.mark.parametrize("name", FP8)
-@pytest.mark.parametrize("number", [0.0, -0.0, 1.0, -1.5, 0.3, 1e-3, 1e-9, 447.0, 464.0, 1e6, -1e6, float("nan"), 17.0, 19.0])
+@pytest.mark.parametrize(
+    "number", [0.0, -0.0, 1.0, -1.5, 0.3, 1e-3, 1e-9, 447.0, 464.0, 1e6, -1e6, float("nan"), 17.0, 19.0]
+)
 def test_8_bit_constant(name: str, number: float) -> None:
     """A constant is what a number of that value becomes when cast."""
     kind = _triton(name)

@@ -26,7 +26,8 @@ def count_loop(o, start, stop, step, N: tl.constexpr):
 
 
 @pytest.mark.parametrize(
-    ("start", "stop", "step"), [(0, 10, 1), (0, 0, 1), (5, 3, 1), (-7, 20, 3), (0, 1, 100), (3, 4, 1), (2, 100, 7), (-10, -3, 2)]
+    ("start", "stop", "step"),
+    [(0, 10, 1), (0, 0, 1), (5, 3, 1), (-7, 20, 3), (0, 1, 100), (3, 4, 1), (2, 100, 7), (-10, -3, 2)],
 )
 def test_range(start: int, stop: int, step: int) -> None:
     o = torch.zeros(3, dtype=torch.int64)
@@ -54,8 +55,13 @@ def kernel(o, start, stop):
     assert o[31] == len(rounds)
 
 
-@pytest.mark.parametrize("form", ["tl.range(0, n)", "tl.range(0, n, num_stages=3)", "tl.range(0, n, loop_unroll_factor=4)",
-                                  "tl.static_range(0, 7)", "range(7)", "tl.range(0, n, flatten=True)"])  # fmt: skip
+RANGES = (
+    "tl.range(0, n)", "tl.range(0, n, num_stages=3)", "tl.range(0, n, loop_unroll_factor=4)", "tl.static_range(0, 7)",
+    "range(7)", "tl.range(0, n, flatten=True)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", RANGES)
 def test_kinds_of_range(form: str) -> None:
     kernel = harness.module(
         f"""@triton.jit
@@ -81,7 +87,7 @@ def collatz(x, o, N: tl.constexpr):
     n = tl.load(x + p)
     steps = 0
     while n != 1:
-        if n % 2 == 0:
+        if n % 2 == 0:  # noqa: SIM108 (a branch is wanted)
             n = n // 2
         else:
             n = 3 * n + 1
@@ -433,7 +439,9 @@ def test_do_not_specialise() -> None:
     assert len(not_specialised.device_caches[device][0]) == 1
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+)
 def test_zero_dimensional_tensor(dtype: str) -> None:
     kernel = harness.module("@triton.jit\ndef kernel(x, o):\n    tl.store(o, tl.load(x))\n").kernel
     x = torch.tensor(1).to(getattr(torch, dtype))

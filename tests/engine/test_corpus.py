@@ -217,7 +217,9 @@ def run_unsigned_loops() -> None:
     assert out.item() == sum(range(10)) + sum(range(20))
 
 
-RUNS: dict[str, Callable[[], None]] = {name.removeprefix("run_"): run for name, run in globals().items() if name.startswith("run_")}
+RUNS: dict[str, Callable[[], None]] = {
+    name.removeprefix("run_"): run for name, run in globals().items() if name.startswith("run_")
+}
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
 from tests.engine import harness
 
 SIZES = (
-    (1, 1, 1), (1, 16, 16), (16, 1, 4), (2, 4, 8), (16, 16, 16), (4, 64, 2), (64, 4, 32), (32, 64, 16), (64, 64, 64), (128, 16, 8),
+    (1, 1, 1), (1, 16, 16), (16, 1, 4), (2, 4, 8), (16, 16, 16), (4, 64, 2), (64, 4, 32), (32, 64, 16), (64, 64, 64),
+    (128, 16, 8),
 )  # fmt: skip
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 FP8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
@@ -25,7 +28,9 @@ def _accumulator(dtype: str) -> torch.dtype:
     return {"int8": torch.int32, "float64": torch.float64}.get(dtype, torch.float32)
 
 
-def _check(text: str, dtype: str, operands: dict[str, torch.Tensor], expected: torch.Tensor, out: torch.dtype | None = None) -> None:
+def _check(
+    text: str, dtype: str, operands: dict[str, torch.Tensor], expected: torch.Tensor, out: torch.dtype | None = None
+) -> None:
     wanted = {text: (tuple(expected.shape), out or _accumulator(dtype))}
     got = harness.tiles(wanted, operands)[text]
     torch.testing.assert_close(got.double(), expected, rtol=0, atol=0)
@@ -49,7 +54,11 @@ def test_forms(form: str, dtype: str, m: int, n: int, k: int) -> None:
         a = a.T.contiguous()
     if form in ("b.T", "both"):
         b = b.T.contiguous()
-    left, right = ("a", "b") if form in ("c", "2 c", "result.T") else ("tl.trans(a)" if form != "b.T" else "a", "tl.trans(b)" if form != "a.T" else "b")
+    left, right = (
+        ("a", "b")
+        if form in ("c", "2 c", "result.T")
+        else ("tl.trans(a)" if form != "b.T" else "a", "tl.trans(b)" if form != "a.T" else "b")
+    )
     operands = {"a": a, "b": b}
     if form.endswith("c"):
         c = _matrix("int32", (m, n), 3)
@@ -86,14 +95,19 @@ def test_out_dtype(dtype: str) -> None:
     _check(text, "float16", {"a": a, "b": b}, a.double() @ b.double(), getattr(torch, dtype))
 
 
-@pytest.mark.parametrize("text", ["tl.dot(a, b) + tl.dot(b, a)", "tl.dot(tl.dot(a, b), a)", "tl.dot(a + b, a - b)", "tl.dot(a, a)",
-                                  "tl.dot(a, b) * tl.sum(a, 1)[:, None]"])  # fmt: skip
+EXPRESSIONS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "tl.dot(a, b) + tl.dot(b, a)": lambda x, y: x @ y + y @ x,
+    "tl.dot(tl.dot(a, b), a)": lambda x, y: x @ y @ x,
+    "tl.dot(a + b, a - b)": lambda x, y: (x + y) @ (x - y),
+    "tl.dot(a, a)": lambda x, y: x @ x,
+    "tl.dot(a, b) * tl.sum(a, 1)[:, None]": lambda x, y: (x @ y) * x.sum(1)[:, None],
+}
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
 def test_expressions(text: str) -> None:
     a, b = _matrix("float32", (16, 16), 1), _matrix("float32", (16, 16), 2)
-    x, y = a.double(), b.double()
-    expected = {"tl.dot(a, b) + tl.dot(b, a)": x @ y + y @ x, "tl.dot(tl.dot(a, b), a)": x @ y @ x,
-                "tl.dot(a + b, a - b)": (x + y) @ (x - y), "tl.dot(a, a)": x @ x,
-                "tl.dot(a, b) * tl.sum(a, 1)[:, None]": (x @ y) * x.sum(1)[:, None]}[text]  # fmt: skip
+    expected = EXPRESSIONS[text](a.double(), b.double())
     _check(text, "float32", {"a": a, "b": b}, expected)
 
 
@@ -111,14 +125,18 @@ def _spread(scale: torch.Tensor) -> torch.Tensor:
     return torch.exp2(scale.double() - 127).repeat_interleave(32, 1)
 
 
-@pytest.mark.parametrize(("left", "right"), [(x, y) for x in ("e2m1", "e4m3", "e5m2", "bf16", "fp16") for y in ("e2m1", "e4m3", "e5m2")])
+@pytest.mark.parametrize(
+    ("left", "right"), [(x, y) for x in ("e2m1", "e4m3", "e5m2", "bf16", "fp16") for y in ("e2m1", "e4m3", "e5m2")]
+)
 @pytest.mark.parametrize("scales", ["both", "left", "right"])
 def test_dot_scaled(left: str, right: str, scales: str) -> None:
     m, n, k = 32, 16, 64
     a, exact_a = _scaled_operand(left, (m, k), 1, 1)
     b, exact_b = _scaled_operand(right, (k, n), 0, 2)
     generator = torch.Generator().manual_seed(3)
-    scale_a, scale_b = (torch.randint(120, 134, (rows, k // 32), dtype=torch.uint8, generator=generator) for rows in (m, n))
+    scale_a, scale_b = (
+        torch.randint(120, 134, (rows, k // 32), dtype=torch.uint8, generator=generator) for rows in (m, n)
+    )
     operands = {"a": a, "b": b}
     names = []
     for name, scale, wanted in (("s", scale_a, "left"), ("t", scale_b, "right")):
@@ -141,6 +159,8 @@ def _scaled_operand(kind: str, shape: tuple[int, int], axis: int, seed: int) -> 
         packed = [n // 2 if d == axis else n for d, n in enumerate(shape)]
         codes = torch.randint(0, 256, packed, dtype=torch.uint8, generator=generator)
         return codes, _fp4(codes, axis)
-    dtype = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2, "bf16": torch.bfloat16, "fp16": torch.float16}[kind]
+    dtype = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2, "bf16": torch.bfloat16, "fp16": torch.float16}[
+        kind
+    ]
     values = torch.randn(shape, generator=generator).to(dtype)
     return values, values.double()

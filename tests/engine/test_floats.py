@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Floating-point arithmetic, comparisons and math functions, with NaN, infinities, -0 and subnormals among the operands."""
+"""Floating-point arithmetic, comparisons and math, with NaN, infinities, -0 and subnormals among the operands."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ def _exact(tensor: torch.Tensor) -> np.ndarray:
 def _results(dtype: str, family: str) -> dict[str, torch.Tensor]:
     own = getattr(torch, dtype)
     table = {"arithmetic": ARITHMETIC, "comparison": COMPARISONS, "math": MATH, "precise": PRECISE}[family]
-    return harness.evaluate({entry[0]: torch.bool if family == "comparison" else own for entry in table.values()}, _operands(dtype))
+    return harness.evaluate(
+        {entry[0]: torch.bool if family == "comparison" else own for entry in table.values()}, _operands(dtype)
+    )
 
 
 def _rounded(values: np.ndarray, dtype: str) -> torch.Tensor:

@@ -120,7 +120,9 @@ def test_operation(dtype: str, name: str) -> None:
     got = _results(dtype)[_cases(dtype)[name][0]]
     if name == "cdiv":
         # x + y - 1 wraps at the ends of the type.
-        small = [abs(x) < 2**30 and 0 < y < 2**30 for x, y in zip(*(_operands(dtype)[n].tolist() for n in "ac"), strict=True)]
+        small = [
+            abs(x) < 2**30 and 0 < y < 2**30 for x, y in zip(*(_operands(dtype)[n].tolist() for n in "ac"), strict=True)
+        ]
         np.testing.assert_array_equal(got.numpy()[small], _expected(dtype, name)[small])
         return
     np.testing.assert_array_equal(got.numpy(), _expected(dtype, name))

@@ -68,7 +68,9 @@ def test_rotary(d: int, heads: int) -> None:
     x = torch.randn(10, heads, d)
     angle = torch.arange(10.0)[:, None] / 10000 ** (torch.arange(d // 2) / (d // 2))
     y = attention.rotary(x, angle.cos().contiguous(), angle.sin().contiguous())
-    turned = torch.view_as_complex(torch.stack(x.chunk(2, -1), -1)) * torch.polar(torch.ones_like(angle), angle)[:, None]
+    turned = (
+        torch.view_as_complex(torch.stack(x.chunk(2, -1), -1)) * torch.polar(torch.ones_like(angle), angle)[:, None]
+    )
     torch.testing.assert_close(y, torch.cat([turned.real, turned.imag], -1))
 
 

@@ -20,7 +20,14 @@ from tests.engine.libdevice_table import NUMPY, Case, cases
 from triton_dist import errors
 from triton_dist.backends.cpu.codegen import libdevice as table
 
-TORCH = {"f": torch.float32, "d": torch.float64, "i": torch.int32, "u": torch.uint32, "l": torch.int64, "v": torch.uint64}
+TORCH = {
+    "f": torch.float32,
+    "d": torch.float64,
+    "i": torch.int32,
+    "u": torch.uint32,
+    "l": torch.int64,
+    "v": torch.uint64,
+}
 CASES = cases()
 Group = tuple[str, tuple[float, float] | None, int]
 
@@ -43,12 +50,12 @@ def _operands(group: Group) -> dict[str, torch.Tensor]:
             made["abcd"[number]] = harness.integers(name, count, number)
     if kinds in ("fi", "di"):
         # Exponents: small ones most of the time.
-        made["b"][count // 8:] %= 40
+        made["b"][count // 8 :] %= 40
     return made
 
 
 def _expression(case: Case) -> str:
-    return f"libdevice.{case.name}({', '.join('abcd'[:len(case.kinds)])})"
+    return f"libdevice.{case.name}({', '.join('abcd'[: len(case.kinds)])})"
 
 
 @cache
@@ -78,7 +85,9 @@ def _against_floor(got: np.ndarray, reference: np.ndarray, floor: float) -> tupl
     small = np.abs(reference) < floor
     unit = np.longdouble(np.spacing(got.dtype.type(floor)))
     steps = (got.astype(np.longdouble) - reference) / unit
-    return np.where(small, np.longdouble(1), reference), np.where(small, (1 + steps * np.finfo(got.dtype).eps).astype(got.dtype), got)
+    return np.where(small, np.longdouble(1), reference), np.where(
+        small, (1 + steps * np.finfo(got.dtype).eps).astype(got.dtype), got
+    )
 
 
 def test_table_is_complete() -> None:

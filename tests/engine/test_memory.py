@@ -31,7 +31,7 @@ def _values(dtype: str, count: int, seed: int = 0) -> torch.Tensor:
 def copy_masked(x, o, n, low, N: tl.constexpr, OTHER: tl.constexpr):
     i = tl.program_id(0) * N + tl.arange(0, N)
     inside = (i < n) & (i >= low)
-    if OTHER is None:
+    if OTHER is None:  # noqa: SIM108 (constexpr)
         value = tl.load(x + i, mask=inside)
     else:
         value = tl.load(x + i, mask=inside, other=OTHER)
@@ -359,7 +359,9 @@ def test_hints(hint: str) -> None:
         "cache": "tl.load(x + i, cache_modifier='.cg')", "evict": "tl.load(x + i, eviction_policy='evict_last')",
         "volatile": "tl.load(x + i, volatile=True)",
     }[hint]  # fmt: skip
-    kernel = harness.module(f"@triton.jit\ndef kernel(x, o):\n    i = tl.arange(0, 32)\n    tl.store(o + i, {load})\n").kernel
+    kernel = harness.module(
+        f"@triton.jit\ndef kernel(x, o):\n    i = tl.arange(0, 32)\n    tl.store(o + i, {load})\n"
+    ).kernel
     x, o = torch.randn(32), torch.empty(32)
     kernel[(1,)](x, o)
     assert torch.equal(x, o)

@@ -19,7 +19,12 @@ def philox(seed: int, counter: np.ndarray, rounds: int = 10) -> list[np.ndarray]
     key = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]
     for _ in range(rounds):
         a, b = words[0] * np.uint64(0xD2511F53), words[2] * np.uint64(0xCD9E8D57)
-        words = [(b >> np.uint64(32)) ^ words[1] ^ np.uint64(key[0]), b & mask, (a >> np.uint64(32)) ^ words[3] ^ np.uint64(key[1]), a & mask]
+        words = [
+            (b >> np.uint64(32)) ^ words[1] ^ np.uint64(key[0]),
+            b & mask,
+            (a >> np.uint64(32)) ^ words[3] ^ np.uint64(key[1]),
+            a & mask,
+        ]
         key = [key[0] + 0x9E3779B9 & 0xFFFFFFFF, key[1] + 0xBB67AE85 & 0xFFFFFFFF]
     return [w.astype(np.uint32) for w in words]
 
@@ -58,7 +63,9 @@ def test_randn(seed: int) -> None:
     got = harness.evaluate({text: torch.float32}, {"a": OFFSETS})[text].numpy()
     first, second = (_uniform(w) for w in philox(seed, OFFSETS.numpy().astype(np.int64))[:2])
     radius = np.sqrt(-2 * np.log(np.maximum(first, np.float32(1e-7)).astype(np.float64)))
-    np.testing.assert_allclose(got, radius * np.cos(6.283185307179586 * second.astype(np.float64)), rtol=1e-4, atol=2e-6)
+    np.testing.assert_allclose(
+        got, radius * np.cos(6.283185307179586 * second.astype(np.float64)), rtol=1e-4, atol=2e-6
+    )
 
 
 def test_seed_from_memory() -> None:

@@ -32,22 +32,43 @@ MOVES: dict[str, tuple[str, Move]] = {
     "ravel": ("tl.ravel(a)", lambda a, b: a.flatten()),
     "reshape of trans": ("tl.reshape(tl.trans(a), (4, 32))", lambda a, b: a.T.reshape(4, 32)),
     "reshape to rank 4": ("tl.reshape(a, (2, 4, 4, 4))", lambda a, b: a.reshape(2, 4, 4, 4)),
-    "permute of reshape": ("tl.permute(tl.reshape(a, (2, 4, 16)), (2, 0, 1))", lambda a, b: a.reshape(2, 4, 16).permute(2, 0, 1)),
-    "permute back": ("tl.permute(tl.permute(tl.reshape(a, (2, 4, 16)), (1, 2, 0)), (2, 0, 1))", lambda a, b: a.reshape(2, 4, 16)),
+    "permute of reshape": (
+        "tl.permute(tl.reshape(a, (2, 4, 16)), (2, 0, 1))",
+        lambda a, b: a.reshape(2, 4, 16).permute(2, 0, 1),
+    ),
+    "permute back": (
+        "tl.permute(tl.permute(tl.reshape(a, (2, 4, 16)), (1, 2, 0)), (2, 0, 1))",
+        lambda a, b: a.reshape(2, 4, 16),
+    ),
     "expand_dims": ("tl.expand_dims(a, 1)", lambda a, b: a.unsqueeze(1)),
     "broadcast": ("tl.broadcast_to(a[:, None, :], (8, 4, 16))", lambda a, b: a.unsqueeze(1).expand(8, 4, 16)),
-    "broadcast of a column": ("tl.broadcast_to(tl.reshape(a, (128, 1)), (128, 2))", lambda a, b: a.reshape(128, 1).expand(128, 2)),
+    "broadcast of a column": (
+        "tl.broadcast_to(tl.reshape(a, (128, 1)), (128, 2))",
+        lambda a, b: a.reshape(128, 1).expand(128, 2),
+    ),
     "join": ("tl.join(a, b)", lambda a, b: torch.stack([a, b], -1)),
-    "join of joins": ("tl.join(tl.join(a, b), tl.join(b, a))", lambda a, b: torch.stack([torch.stack([a, b], -1), torch.stack([b, a], -1)], -1)),
+    "join of joins": (
+        "tl.join(tl.join(a, b), tl.join(b, a))",
+        lambda a, b: torch.stack([torch.stack([a, b], -1), torch.stack([b, a], -1)], -1),
+    ),
     "split, first": ("tl.split(tl.reshape(a, (8, 8, 2)))[0]", lambda a, b: a.reshape(8, 8, 2)[..., 0]),
     "split, second": ("tl.split(tl.reshape(a, (8, 8, 2)))[1]", lambda a, b: a.reshape(8, 8, 2)[..., 1]),
-    "join of a split": ("tl.join(tl.split(tl.join(a, b))[1], tl.split(tl.join(a, b))[0])", lambda a, b: torch.stack([b, a], -1)),
+    "join of a split": (
+        "tl.join(tl.split(tl.join(a, b))[1], tl.split(tl.join(a, b))[0])",
+        lambda a, b: torch.stack([b, a], -1),
+    ),
     "interleave": ("tl.interleave(a, b)", _interleave),
     "cat": (f"tl.cat(tl.ravel(a), tl.ravel(b){REORDER})", lambda a, b: torch.cat([a.flatten(), b.flatten()])),
     "flip": ("tl.flip(a, 1)", lambda a, b: a.flip(1)),
     "flip of the first axis": ("tl.flip(a, 0)", lambda a, b: a.flip(0)),
-    "where of views": ("tl.where((tl.arange(0, 16) % 2 == 0)[None, :], a, b)", lambda a, b: torch.where(torch.arange(16) % 2 == 0, a, b)),
-    "where of a transposed one": ("tl.where((tl.arange(0, 8) > 3)[None, :], tl.trans(a), tl.trans(b))", lambda a, b: torch.where(torch.arange(8) > 3, a.T, b.T)),
+    "where of views": (
+        "tl.where((tl.arange(0, 16) % 2 == 0)[None, :], a, b)",
+        lambda a, b: torch.where(torch.arange(16) % 2 == 0, a, b),
+    ),
+    "where of a transposed one": (
+        "tl.where((tl.arange(0, 8) > 3)[None, :], tl.trans(a), tl.trans(b))",
+        lambda a, b: torch.where(torch.arange(8) > 3, a.T, b.T),
+    ),
 }
 
 
@@ -85,7 +106,10 @@ def test_move(dtype: str, name: str) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float32", "float16", "bfloat16"])
 def test_sort(dtype: str, shape: tuple[int, ...]) -> None:
     a = _values(dtype, shape)
-    wanted: dict[str, harness.Result] = {"tl.sort(a)": (shape, a.dtype), "tl.sort(a, descending=True)": (shape, a.dtype)}
+    wanted: dict[str, harness.Result] = {
+        "tl.sort(a)": (shape, a.dtype),
+        "tl.sort(a, descending=True)": (shape, a.dtype),
+    }
     got = harness.tiles(wanted, {"a": a})
     assert torch.equal(got["tl.sort(a)"], a.sort(-1).values)
     assert torch.equal(got["tl.sort(a, descending=True)"], a.sort(-1, descending=True).values)
@@ -108,7 +132,9 @@ def test_gather(dtype: str, axis: int) -> None:
     a = _values(dtype, (8, 16))
     shape = (32, 16) if axis == 0 else (8, 4)
     index = torch.randint(0, a.shape[axis], shape, dtype=torch.int32, generator=torch.Generator().manual_seed(axis))
-    got = harness.tiles({f"tl.gather(a, i, {axis})": (shape, a.dtype)}, {"a": a, "i": index})[f"tl.gather(a, i, {axis})"]
+    got = harness.tiles({f"tl.gather(a, i, {axis})": (shape, a.dtype)}, {"a": a, "i": index})[
+        f"tl.gather(a, i, {axis})"
+    ]
     assert torch.equal(got, a.gather(axis, index.long()))
 
 
@@ -140,7 +166,10 @@ def test_histogram_of_values_outside() -> None:
 
 
 STEPS: dict[str, tuple[Callable[[str, tuple[int, ...]], str], Callable[[torch.Tensor], torch.Tensor]]] = {
-    "reverse": (lambda t, s: f"tl.permute({t}, {tuple(reversed(range(len(s))))})", lambda a: a.permute(*reversed(range(a.dim())))),
+    "reverse": (
+        lambda t, s: f"tl.permute({t}, {tuple(reversed(range(len(s))))})",
+        lambda a: a.permute(*reversed(range(a.dim()))),
+    ),
     "rotate": (lambda t, s: f"tl.permute({t}, {(*range(1, len(s)), 0)})", lambda a: a.permute(*range(1, a.dim()), 0)),
     "flat": (lambda t, s: f"tl.reshape({t}, ({_size(s)},))", lambda a: a.reshape(-1)),
     "square": (lambda t, s: f"tl.reshape({t}, (8, {_size(s) // 8}))", lambda a: a.reshape(8, -1)),
@@ -148,7 +177,10 @@ STEPS: dict[str, tuple[Callable[[str, tuple[int, ...]], str], Callable[[torch.Te
     "add": (lambda t, s: f"({t} + 1)", lambda a: a + 1),
     "scale": (lambda t, s: f"({t} * 3)", lambda a: a * 3),
     "flip": (lambda t, s: f"tl.flip({t}, {len(s) - 1})", lambda a: a.flip(-1)),
-    "sum": (lambda t, s: f"({t} + tl.sum({t}, {len(s) - 1}, keep_dims=True))", lambda a: a + a.sum(-1, keepdim=True).to(a.dtype)),
+    "sum": (
+        lambda t, s: f"({t} + tl.sum({t}, {len(s) - 1}, keep_dims=True))",
+        lambda a: a + a.sum(-1, keepdim=True).to(a.dtype),
+    ),
     "scan": (lambda t, s: f"tl.cumsum({t}, {len(s) - 1})", lambda a: a.cumsum(-1).to(a.dtype)),
 }  # fmt: skip
 

@@ -9,7 +9,9 @@ import triton.language as tl
 
 
 @triton.jit
-def forward_kernel(q, k, v, o, lse, length, scale, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr):
+def forward_kernel(
+    q, k, v, o, lse, length, scale, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr
+):
     head = tl.program_id(1) * length * D
     row = tl.program_id(0) * M + tl.arange(0, M)
     d = tl.arange(0, D)
@@ -40,7 +42,23 @@ def forward_kernel(q, k, v, o, lse, length, scale, D: tl.constexpr, M: tl.conste
 
 
 @triton.jit
-def backward_kernel(q, k, v, do, lse, delta, dq, dk, dv, length, scale, D: tl.constexpr, M: tl.constexpr, N: tl.constexpr, CAUSAL: tl.constexpr):
+def backward_kernel(
+    q,
+    k,
+    v,
+    do,
+    lse,
+    delta,
+    dq,
+    dk,
+    dv,
+    length,
+    scale,
+    D: tl.constexpr,
+    M: tl.constexpr,
+    N: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
     """One program a block of keys; the queries' gradient is summed with atomics."""
     head = tl.program_id(1) * length * D
     column = tl.program_id(0) * N + tl.arange(0, N)
@@ -94,7 +112,13 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -
 
 
 def attention_gradients(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, o: torch.Tensor, lse: torch.Tensor, do: torch.Tensor, causal: bool
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    o: torch.Tensor,
+    lse: torch.Tensor,
+    do: torch.Tensor,
+    causal: bool,
 ) -> tuple[torch.Tensor, ...]:
     heads, length, d = q.shape
     delta = (o.float() * do.float()).sum(-1)

@@ -31,10 +31,18 @@ def quantised_kernel(a, b, sa, sb, c, m, n, k, M: tl.constexpr, N: tl.constexpr,
     for start in range(0, k, K):
         inner = start + tl.arange(0, K)
         left = tl.load(a + row[:, None] * k + inner[None, :], mask=(row[:, None] < m) & (inner[None, :] < k), other=0.0)
-        right = tl.load(b + column[None, :] * k + inner[:, None], mask=(column[None, :] < n) & (inner[:, None] < k), other=0.0)
+        right = tl.load(
+            b + column[None, :] * k + inner[:, None], mask=(column[None, :] < n) & (inner[:, None] < k), other=0.0
+        )
         acc = tl.dot(left, right, acc, out_dtype=total)
-    scale = tl.load(sa + row, mask=row < m, other=0.0)[:, None] * tl.load(sb + column, mask=column < n, other=0.0)[None, :]
-    tl.store(c + row[:, None] * n + column[None, :], acc.to(tl.float32) * scale, mask=(row[:, None] < m) & (column[None, :] < n))
+    scale = (
+        tl.load(sa + row, mask=row < m, other=0.0)[:, None] * tl.load(sb + column, mask=column < n, other=0.0)[None, :]
+    )
+    tl.store(
+        c + row[:, None] * n + column[None, :],
+        acc.to(tl.float32) * scale,
+        mask=(row[:, None] < m) & (column[None, :] < n),
+    )
 
 
 @triton.jit
@@ -50,8 +58,12 @@ def stream_k_kernel(a, b, c, m, n, k, per_program, total, M: tl.constexpr, N: tl
         acc = tl.zeros([M, N], tl.float32)
         for s in range(first, last):
             inner = s * K + tl.arange(0, K)
-            left = tl.load(a + row[:, None] * k + inner[None, :], mask=(row[:, None] < m) & (inner[None, :] < k), other=0.0)
-            right = tl.load(b + inner[:, None] * n + column[None, :], mask=(inner[:, None] < k) & (column[None, :] < n), other=0.0)
+            left = tl.load(
+                a + row[:, None] * k + inner[None, :], mask=(row[:, None] < m) & (inner[None, :] < k), other=0.0
+            )
+            right = tl.load(
+                b + inner[:, None] * n + column[None, :], mask=(inner[:, None] < k) & (column[None, :] < n), other=0.0
+            )
             acc = tl.dot(left, right, acc)
         target = c + row[:, None] * n + column[None, :]
         mask = (row[:, None] < m) & (column[None, :] < n)
@@ -93,7 +105,9 @@ def place_kernel(experts, starts, slots, TOP: tl.constexpr):
 
 
 @triton.jit
-def experts_kernel(x, w, weights, slots, owner, begin, end, y, d, TOP: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def experts_kernel(
+    x, w, weights, slots, owner, begin, end, y, d, TOP: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr
+):
     """A block of places of one expert: gather tokens, multiply by its matrix, add the weighted rows to their tokens."""
     block = tl.program_id(0)
     expert = tl.load(owner + block)
@@ -146,7 +160,11 @@ def mixture_of_experts(x: torch.Tensor, logits: torch.Tensor, w: torch.Tensor, t
     starts = torch.cumsum(counts, 0).int() - counts
     slots = torch.empty(tokens * top, dtype=torch.int32)
     place_kernel[(tokens,)](chosen, starts.clone(), slots, TOP=top)
-    blocks = [(e, int(s) + i, int(s) + int(n)) for e, (s, n) in enumerate(zip(starts, counts, strict=True)) for i in range(0, int(n), block)]
+    blocks = [
+        (e, int(s) + i, int(s) + int(n))
+        for e, (s, n) in enumerate(zip(starts, counts, strict=True))
+        for i in range(0, int(n), block)
+    ]
     owner, begin, end = (torch.tensor(column, dtype=torch.int32) for column in zip(*blocks, strict=True))
     y = torch.zeros(tokens, d)
     experts_kernel[(len(blocks), d // 32)](x, w, weights, slots, owner, begin, end, y, d, TOP=top, M=block, N=32, K=32)

@@ -132,7 +132,8 @@ def cast(b: Builder, value: Value, have: Elem, want: Elem) -> Value:
 
 
 def _to_odd(b: Builder, value: Value, nearest: Value) -> Value:
-    """An fp64 number to fp32 rounded to odd: a second rounding, to fewer bits, then comes out as if it were the only one."""
+    """An fp64 number to fp32 rounded to odd: a second rounding, to fewer bits, then comes out as if it were the only
+    one."""
     t = like(value, I32)
     back = b.fpext(nearest, value.type)
     grew = b.fcmp_ordered(">", b.math("fabs", back), b.math("fabs", value))

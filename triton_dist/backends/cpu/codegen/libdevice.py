@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import llvmlite.ir as ir
 
 from . import mathlib, rounding, special, wide
-from .build import Builder, Value, full, lanes_of, like, scalar_type, suffix
+from .build import Builder, Value, full, like, scalar_type, suffix
 from .ltypes import F32, F64, I1, I32, I64
 from .outline import libm
 
@@ -41,10 +41,6 @@ def _single(x: Value) -> bool:
     return scalar_type(x.type) == F32
 
 
-def _width(x: Value) -> int:
-    return scalar_type(x.type).width
-
-
 # Integers
 
 
@@ -52,7 +48,7 @@ def _bit_count(intrinsic: str, flags: bool) -> Emit:
     def emit(b: Builder, a: Sequence[Value]) -> Value:
         args = [a[0], ir.Constant(I1, 0)] if flags else [a[0]]
         got = b.call_intrinsic(f"llvm.{intrinsic}.{suffix(a[0].type)}", a[0].type, args)
-        if intrinsic == "bitreverse" or _width(a[0]) == 32:
+        if intrinsic == "bitreverse" or rounding.width(a[0].type) == 32:
             return got
         return b.trunc(got, like(a[0], I32))
 
@@ -280,12 +276,28 @@ def _function(name: str, double: Emit | None = None, core: str | None = None) ->
 
 
 for _name in (
-    "exp10", "expm1", "log1p", "log10", "pow", "sin", "cos", "tan", "atan", "atan2", "asin", "acos", "sinh", "cosh", "tanh",
-    "asinh", "acosh", "atanh", "erf", "erfc", "cbrt", "hypot",
+    "exp10", "expm1", "log1p", "log10", "pow", "sin", "cos", "tan", "atan", "atan2", "asin", "acos", "sinh", "cosh",
+    "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "cbrt", "hypot",
 ):  # fmt: skip
     _function(_name)
-for _name in ("sinpi", "cospi", "erfcx", "normcdf", "rhypot", "norm3d", "rnorm3d", "norm4d", "rnorm4d", "rcbrt", "rsqrt"):
-    _function(_name, special.DOUBLE[_name], {"norm3d": "hypot", "norm4d": "hypot", "rnorm3d": "rhypot", "rnorm4d": "rhypot"}.get(_name))
+for _name in (
+    "sinpi",
+    "cospi",
+    "erfcx",
+    "normcdf",
+    "rhypot",
+    "norm3d",
+    "rnorm3d",
+    "norm4d",
+    "rnorm4d",
+    "rcbrt",
+    "rsqrt",
+):
+    _function(
+        _name,
+        special.DOUBLE[_name],
+        {"norm3d": "hypot", "norm4d": "hypot", "rnorm3d": "rhypot", "rnorm4d": "rhypot"}.get(_name),
+    )
 for _name in ("exp", "exp2", "log", "log2"):
     defines(_name + "f")(lambda b, a, f=mathlib.FUNCTIONS[_name]: f(b, a[0]))
     defines(_name)(lambda b, a, n=_name: libm(b, n, a))
@@ -361,6 +373,3 @@ def emit(b: Builder, symbol: str, args: Sequence[Value]) -> Value | None:
 
 def knows(symbol: str) -> bool:
     return symbol in FUNCTIONS
-
-
-_ = lanes_of

@@ -2,7 +2,7 @@
 """Vector math functions in IR: LLVM has no vector math library, and its intrinsics would become scalar libm calls.
 
 Each takes and returns fp32 (a scalar or a vector). Errors were measured against fp64 over the whole range by
-`tests/engine/test_mathlib.py`; the bound stated is in units in the last place.
+`tests/engine/test_floats.py`; the bound stated is in units in the last place.
 """
 
 from __future__ import annotations

@@ -22,7 +22,10 @@ def outlined(b: Builder, name: str, result: ir.Type, args: Sequence[Value], emit
     width, piece = lanes_of(args[0]), 16 if b.scalef else 8
     if width is None or width <= piece:
         return _call(b, name, result, args, emit)
-    parts = [_call(b, name, result, [b.shuffle(a, range(at, at + piece)) for a in args], emit) for at in range(0, width, piece)]
+    parts = [
+        _call(b, name, result, [b.shuffle(a, range(at, at + piece)) for a in args], emit)
+        for at in range(0, width, piece)
+    ]
     while len(parts) > 1:
         parts = [b.concat(x, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
     return parts[0]

@@ -27,6 +27,13 @@ def _bits(x: Value) -> ir.Type:
     return like(x, I32 if scalar_type(x.type) == F32 else I64)
 
 
+def width(type_: ir.Type) -> int:
+    """Bits of an integer, or of a vector's elements."""
+    scalar = scalar_type(type_)
+    assert isinstance(scalar, ir.IntType)
+    return scalar.width
+
+
 def step(b: Builder, x: Value, upward: bool) -> Value:
     """The next number up or down; infinities that lie beyond stay."""
     t = _bits(x)
@@ -34,7 +41,8 @@ def step(b: Builder, x: Value, upward: bool) -> Value:
     negative = b.icmp_signed("<", raw, full(t, 0))
     grows = b.not_(negative) if upward else negative
     moved = b.select(grows, b.add(raw, full(t, 1)), b.sub(raw, full(t, 1)))
-    least = b.or_(full(t, 1), full(t, 0 if upward else -(1 << (t.element if isinstance(t, ir.VectorType) else t).width - 1)))
+    sign = full(t, 0 if upward else -(1 << (width(t) - 1)))
+    least = b.or_(full(t, 1), sign)
     moved = b.select(b.fcmp_ordered("==", x, _zero(x)), b.bitcast(least, x.type), b.bitcast(moved, x.type))
     limit = full(x.type, math.inf if upward else -math.inf)
     return b.select(b.fcmp_ordered("==", x, limit), x, moved)
@@ -124,7 +132,10 @@ def mul(b: Builder, x: Value, y: Value, mode: str) -> Value:
 
 
 def _scaled_factors(b: Builder, x: Value, y: Value, p: Value) -> tuple[Value, Value, Value]:
-    """Factors of p, or of a larger product if that is tiny, and the scale. The smaller factor of a tiny one is below 2^-450."""
+    """Factors of p, or of a larger product if that is tiny, and the scale.
+
+    The smaller factor of a tiny product is below 2^-450, so it can be scaled up.
+    """
     up, one = full(p.type, UP), full(p.type, 1.0)
     tiny = b.fcmp_ordered("<", b.math("fabs", p), full(p.type, SMALL))
     x_smaller = b.fcmp_ordered("<", b.math("fabs", x), b.math("fabs", y))
@@ -219,8 +230,8 @@ def _fma_zero(b: Builder, result: Value, p: Value, z: Value, mode: str) -> Value
 
 
 def from_integer(b: Builder, x: Value, target: ir.Type, signed: bool, mode: str) -> Value:
-    """An integer to fp32 or fp64: its leading bits exactly, then one step away from zero where the direction says so."""
-    t, bits = x.type, scalar_type(x.type).width
+    """An integer to fp32 or fp64: its leading bits exactly, then one step away from zero if the direction says so."""
+    t, bits = x.type, width(x.type)
     wide = like(x, target)
     if mode == "rn":
         return (b.sitofp if signed else b.uitofp)(x, wide)

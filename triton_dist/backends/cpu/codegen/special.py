@@ -14,7 +14,7 @@ import llvmlite.ir as ir
 from . import wide
 from .build import Builder, Value, full, i64, like, scalar_type
 from .ltypes import F32, F64, I32
-from .outline import lane_by_lane, libm, outlined
+from .outline import lane_by_lane, outlined
 
 Emit = Callable[[Builder, Sequence[Value]], Value]
 
@@ -258,6 +258,3 @@ def scale_single(b: Builder, x: Value, n: Value) -> Value:
     long = b.sext(n, like(n, ir.IntType(64)))
     power = b.bitcast(b.shl(b.add(long, full(long.type, 1023)), full(long.type, 52)), like(x, F64))
     return b.fptrunc(b.fmul(b.fpext(x, power.type), power), x.type)
-
-
-_ = libm

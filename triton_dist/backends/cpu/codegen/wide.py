@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """fp32 functions computed in fp64: polynomials good to 2^-37 or better, then one rounding.
 
-So every function here errs by less than 0.501 ulp on its whole range, special values included (tests/engine/test_mathlib.py
-measures it). The polynomials are Chebyshev fits of our own; each constant says what it approximates and how well.
+Every function here errs by less than 0.51 ulp on its whole range, special values included, as
+tests/engine/test_libdevice.py measures. The polynomials are Chebyshev fits of our own; each constant says what it
+approximates and how well.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .ltypes import F32, F64, I64
 from .outline import any_lane, lane_by_lane, outlined
 
 MAGIC = 6755399441055744.0
-"""1.5 * 2^52: added to a number below 2^51 it leaves the nearest integer in the low bits, for NaN too without trapping."""
+"""1.5 * 2^52: added to a number below 2^51 it leaves the nearest integer in the low bits; NaN does no harm."""
 MAGIC_BITS = 0x4338000000000000
 
 # (e^r - 1) / r for |r| <= ln2 / 2, 2^-43
@@ -26,7 +27,14 @@ _EXPM1 = (
     0.008333333353839834, 0.041666666892307004, 0.16666666666648156, 0.49999999999796313, 1.0,
 )  # fmt: skip
 # 2 atanh(s) / s in s^2, for s = f / (2 + f), 1 + f in [sqrt(1/2), sqrt(2)], 2^-44
-_ATANH = (0.196083949880862, 0.22174230095376737, 0.2857216659918376, 0.3999999488766673, 0.6666666667959237, 1.9999999999999472)
+_ATANH = (
+    0.196083949880862,
+    0.22174230095376737,
+    0.2857216659918376,
+    0.3999999488766673,
+    0.6666666667959237,
+    1.9999999999999472,
+)
 # sin(r) / r and cos(r) in r^2, for |r| <= pi / 4, 2^-37 and 2^-44
 _SIN = (2.717269367045458e-06, -0.00019839193964485497, 0.00833332875517132, -0.1666666663131027, 0.9999999999956297)
 _COS = (
@@ -45,10 +53,11 @@ _ERF = (
 )  # fmt: skip
 # (1 + 2x) e^(x^2) erfc(x) in t = (x - 3) / (x + 3), for all x >= 0, 2^-40
 _ERFCX = (
-    -2.922042419094913e-07, 4.7709739341796086e-08, 2.9396332798899584e-06, -3.1043616982676376e-07, -1.95971197170508e-05,
-    4.5905524865422285e-06, 0.00012481420799476434, -0.00010496867883025491, -0.0007797359952754262, 0.0018886282939550054,
-    0.0025293733921964872, -0.02377050333456983, 0.06830802912087211, -0.11927366451542139, 0.12964515863647125,
-    -0.047562294312741026, -0.1356211061241724, 1.253008058269479,
+    -2.922042419094913e-07, 4.7709739341796086e-08, 2.9396332798899584e-06, -3.1043616982676376e-07,
+    -1.95971197170508e-05, 4.5905524865422285e-06, 0.00012481420799476434, -0.00010496867883025491,
+    -0.0007797359952754262, 0.0018886282939550054, 0.0025293733921964872, -0.02377050333456983,
+    0.06830802912087211, -0.11927366451542139, 0.12964515863647125, -0.047562294312741026,
+    -0.1356211061241724, 1.253008058269479,
 )  # fmt: skip
 # pi / 2 in three parts
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.497384905065873e-33)
@@ -166,7 +175,9 @@ def pow64(b: Builder, x: Value, y: Value) -> Value:
     negative = b.icmp_signed("<", b.bitcast(x, like(x, I64)), full(like(x, I64), 0))
     result = b.select(b.and_(odd, negative), b.fneg(result), result)
     number = b.and_(b.fcmp_ordered("<", x, zero), b.fcmp_ordered("!=", a, inf))
-    result = b.select(b.and_(number, b.not_(b.or_(_is_integer(b, y), b.fcmp_unordered("uno", y, y)))), _c(x, math.nan), result)
+    result = b.select(
+        b.and_(number, b.not_(b.or_(_is_integer(b, y), b.fcmp_unordered("uno", y, y)))), _c(x, math.nan), result
+    )
     trivial = b.or_(b.fcmp_ordered("==", y, zero), b.fcmp_ordered("==", x, one))
     return b.select(trivial, one, result)
 
@@ -243,7 +254,7 @@ def _cospi(b: Builder, x: Value) -> Value:
 
 
 def atan2_64(b: Builder, y: Value, x: Value) -> Value:
-    """Three cases of |y| / |x|, told apart at tan(pi/8) and its inverse, so that the polynomial sees at most tan(pi/8)."""
+    """Three cases of |y| / |x|, told apart at tan(pi/8) and its inverse: the polynomial sees at most tan(pi/8)."""
     a, c = (at_most(b, b.math("fabs", v), 1e300) for v in (y, x))
     steep = b.fcmp_ordered(">", a, b.fmul(c, _c(x, 2.414213562373095)))
     middle = b.fcmp_ordered(">", a, b.fmul(c, _c(x, 0.41421356237309503)))
