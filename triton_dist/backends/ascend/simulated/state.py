@@ -167,7 +167,8 @@ class Npu:
     def __init__(self, device: DeviceState, engine: str) -> None:
         self.engine, self._device = engine, device
         n, me = device.n_pes, device.my_pe
-        self.state, self._slot = _take_slot(me)
+        # A kernel outside of every world has a state of its own, and must not take the place of the PE of its number.
+        self.state, self._slot = _take_slot(me) if device.heap_size else (AscendState(), 0)
         bases = (c_uint64 * n).from_address(device.peer_base)
         self.queues = {name: _queue() for name in ("SDMA", "ROCE", "UDMA")}
         self._keep: list[Any] = [entries for _, entries in self.queues.values()]
