@@ -8,6 +8,7 @@ from typing import Any
 import llvmlite.ir as llvm
 
 from triton_dist.backends.ascend import symbols
+from triton_dist.backends.ascend.convert import unsupported
 from triton_dist.backends.cpu.codegen.build import Value
 from triton_dist.backends.cpu.codegen.extern import call
 from triton_dist.backends.cpu.codegen.kernel import Kernel, handles
@@ -38,7 +39,7 @@ def custom(k: Kernel, op: Any) -> None:
     """A call of the template library under its link name."""
     template = symbols.templates().get(op.symbol)
     if template is None:
-        raise k.unsupported(op, f"the template library has no function {op.symbol!r}")
+        raise unsupported(op, f"the template library has no function {op.symbol!r}")
     if op.symbol.startswith(_CONSUME):
         k.bind(op.results[0], k.env[op.ins[0]])
         return
@@ -62,9 +63,9 @@ def _result_type(template: symbols.Template) -> llvm.Type:
 
 def _operands(k: Kernel, op: Any, template: symbols.Template) -> list[Value]:
     if len(op.ins) != len(template.operands):
-        raise k.unsupported(op, f"{op.symbol} takes {len(template.operands)} operands, not {len(op.ins)}")
+        raise unsupported(op, f"{op.symbol} takes {len(template.operands)} operands, not {len(op.ins)}")
     if any(shape_of(value.type) is not None for value in op.ins):
-        raise k.unsupported(op, f"{op.symbol} takes scalars, not tensors")
+        raise unsupported(op, f"{op.symbol} takes scalars, not tensors")
     return [_operand(k, value, kind, template) for value, kind in zip(op.ins, template.operands, strict=True)]
 
 
