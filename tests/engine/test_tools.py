@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""Triton's own tools on the host engine: autotuner, heuristics, timing, warmup, stages, cache, threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+from triton_dist import errors, knobs
+from triton_dist.backends.cpu.native import launch
+
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out + offsets, tl.load(x + offsets, mask=mask) + tl.load(y + offsets, mask=mask), mask=mask)
+
+
+tuned = triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 256}, num_warps=8)], key=["n"])(
+    add
+)
+chosen = triton.heuristics({"BLOCK": lambda args: triton.next_power_of_2(args["n"])})(add)
+
+
+def inputs(n: int = 1000) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    return torch.randn(n), torch.randn(n), torch.zeros(n)
+
+
+def test_autotune() -> None:
+    x, y, out = inputs()
+    tuned[lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)](x, y, out, 1000)
+    assert torch.equal(out, x + y)
+    assert tuned.best_config.kwargs["BLOCK"] in (64, 256)
+
+
+def test_heuristics() -> None:
+    x, y, out = inputs()
+    chosen[(1,)](x, y, out, 1000)
+    assert torch.equal(out, x + y)
+
+
+def test_do_bench() -> None:
+    x, y, out = inputs()
+    milliseconds = triton.testing.do_bench(lambda: add[(4,)](x, y, out, 1000, BLOCK=256), warmup=2, rep=5)
+    assert 0 < milliseconds < 1000
+
+
+def test_warmup_compiles_and_does_not_run() -> None:
+    x, y, out = inputs()
+    kernel = add.warmup(x, y, out, 1000, BLOCK=128, grid=(8,))
+    assert out.abs().sum() == 0
+    assert list(kernel.asm) == ["source", "ttir", "distributed", "llir", "asm", "obj"]
+    assert "tt.func" in kernel.asm["ttir"]
+    assert "define i32 @" in kernel.asm["llir"]
+    assert ".text" in kernel.asm["asm"]
+
+
+def test_grids() -> None:
+    x, y, out = inputs()
+    add[(0,)](x, y, out, 1000, BLOCK=256)
+    assert out.abs().sum() == 0
+    add[(4, 1, 1)](x, y, out, 1000, BLOCK=256)
+    assert torch.equal(out, x + y)
+
+
+def test_launch_hooks_are_called() -> None:
+    calls: list[str] = []
+
+    def enter(metadata: object) -> None:
+        calls.append("enter")
+
+    triton.knobs.runtime.launch_enter_hook.add(enter)
+    try:
+        x, y, out = inputs()
+        add[(4,)](x, y, out, 1000, BLOCK=256)
+    finally:
+        triton.knobs.runtime.launch_enter_hook.remove(enter)
+    assert calls == ["enter"]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_threads(threads: int) -> None:
+    with knobs.scope(num_threads=threads):
+        assert launch.threads() == threads
+        x, y, out = inputs(100_000)
+        add[(triton.cdiv(100_000, 64),)](x, y, out, 100_000, BLOCK=64)
+    assert torch.equal(out, x + y)
+
+
+@triton.jit
+def which_thread(out):
+    # Enough work that no worker takes every program before the others start.
+    total = 0.0
+    for i in range(200_000):
+        total += i * 0.5
+    tl.store(out + tl.program_id(0), total)
+
+
+def test_a_grid_runs_on_that_many_threads() -> None:
+    from triton_dist.backends.cpu import trace
+
+    out = torch.zeros(32)
+    with knobs.scope(num_threads=3), trace.capture() as events:
+        which_thread[(32,)](out)
+    assert {e.worker for e in events if e.kind == "program"} <= {0, 1, 2}
+    assert len([e for e in events if e.kind == "program"]) == 32
+
+
+def test_avx2_only() -> None:
+    x, y, out = inputs()
+    with knobs.scope(simd="avx2"):
+        kernel = add[(4,)](x, y, out, 1000, BLOCK=256)
+    assert torch.equal(out, x + y)
+    assert "zmm" not in kernel.asm["asm"]
+
+
+def test_another_simd_is_an_error() -> None:
+    x, y, out = inputs()
+    with knobs.scope(simd="sse9"), pytest.raises(errors.BadKnobValue, match="avx2"):
+        add[(4,)](x, y, out, 1000, BLOCK=512)
+
+
+def test_tensors_elsewhere_are_an_error() -> None:
+    x, y, _ = inputs()
+    with pytest.raises(errors.WrongDevice, match="meta"):
+        add[(4,)](x, y, torch.zeros(1000, device="meta"), 1000, BLOCK=256)
+
+
+@triton.jit
+def gpu_assembly(out):
+    value = tl.inline_asm_elementwise("mov.u32 $0, %tid.x;", "=r", [], dtype=tl.int32, is_pure=True, pack=1)
+    tl.store(out, value)
+
+
+def test_an_unknown_operation_names_itself_and_the_line() -> None:
+    line = next(i for i, text in enumerate(Path(__file__).read_text().splitlines(), 1) if "mov.u32" in text)
+    with pytest.raises(errors.UnsupportedOpError) as caught:
+        gpu_assembly[(1,)](torch.zeros(1, dtype=torch.int32))
+    assert f"test_tools.py:{line}" in str(caught.value)
+    assert "tt.elementwise_inline_asm" in str(caught.value)
+
+
+SECOND = """
+    import sys, torch, triton, triton.language as tl
+
+    @triton.jit
+    def double(x, out, BLOCK: tl.constexpr):
+        offsets = tl.arange(0, BLOCK)
+        tl.store(out + offsets, tl.load(x + offsets) * 2)
+
+    x, out = torch.randn(64), torch.zeros(64)
+    double[(1,)](x, out, BLOCK=64)
+    assert torch.equal(out, 2 * x)
+    print("llvmlite" in sys.modules, "xdsl" in sys.modules)
+"""
+
+
+def test_a_second_process_runs_no_compiler(tmp_path: Path) -> None:
+    script = tmp_path / "double.py"
+    script.write_text(textwrap.dedent(SECOND))
+    env = os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    runs = [
+        subprocess.run(
+            [sys.executable, str(script)], env=env, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for _ in range(2)
+    ]
+    assert runs == ["True True", "False False"]
+
+
+def test_many_threads_compile_at_once(tmp_path: Path) -> None:
+    failures: list[BaseException] = []
+
+    def one(block: int) -> None:
+        try:
+            x, y, out = inputs()
+            add[(triton.cdiv(1000, block),)](x, y, out, 1000, BLOCK=block)
+            assert torch.equal(out, x + y)
+        except BaseException as error:
+            failures.append(error)
+
+    with triton.knobs.cache.scope():
+        triton.knobs.cache.dir = str(tmp_path)
+        threads = [threading.Thread(target=one, args=(2 ** (3 + i % 4),)) for i in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failures == []
