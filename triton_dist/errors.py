@@ -403,7 +403,7 @@ class BadSignalOpInKernel(KernelAborted):
     )
 
 
-class DeviceLibraryError(KernelAborted):
+class SimulatedLibraryFault(KernelAborted):
     """What a simulated device library refuses; on the device it would be undefined or silent."""
 
     template = "PE {pe}, program {program}, {where}: {library}: {detail}."

@@ -18,9 +18,9 @@ from triton_dist.backends.ascend import simulated, symbols
 from triton_dist.backends.ascend.simulated import library
 from triton_dist.backends.ascend.simulated.state import FIXED_ADDRESS, SLOT_BYTES, Npu
 from triton_dist.errors import (
-    DeviceLibraryError,
     ForeignAddressInKernel,
     PeOutOfRangeInKernel,
+    SimulatedLibraryFault,
     UnsupportedOpError,
     WaitTimeout,
 )
@@ -379,11 +379,11 @@ def test_faults_name_what_is_wrong() -> None:
             symm_at_kernel[(1,)](sig, 4)
         with pytest.raises(ForeignAddressInKernel):
             symm_at_kernel[(1,)](torch.zeros(1, dtype=torch.int32), 1 - pe)
-        with pytest.raises(DeviceLibraryError, match=r"test_simulated.py:\d+.*aclshmem: there is no team 7"):
+        with pytest.raises(SimulatedLibraryFault, match=r"test_simulated.py:\d+.*aclshmem: there is no team 7"):
             bad_team_kernel[(1,)]()
-        with pytest.raises(DeviceLibraryError, match="signal operation 9 is none of aclshmem's: 0 sets, 1 adds"):
+        with pytest.raises(SimulatedLibraryFault, match="signal operation 9 is none of aclshmem's: 0 sets, 1 adds"):
             bad_op_kernel[(1,)](sig, 9)
-        with pytest.raises(DeviceLibraryError, match="comparison 6 is none of aclshmem's"):
+        with pytest.raises(SimulatedLibraryFault, match="comparison 6 is none of aclshmem's"):
             bad_compare_kernel[(1,)](sig, 6)
 
     run_pes(use, 2)
@@ -392,7 +392,7 @@ def test_faults_name_what_is_wrong() -> None:
 def test_no_load_reaches_another_node() -> None:
     def use(pe: int) -> None:
         sig = shmem.create_signals(1, torch.int32)
-        with pytest.raises(DeviceLibraryError, match="no load or store reaches PE"):
+        with pytest.raises(SimulatedLibraryFault, match="no load or store reaches PE"):
             symm_at_kernel[(1,)](sig, 1 - pe)
 
     with knobs.scope(engine="ROCE"):

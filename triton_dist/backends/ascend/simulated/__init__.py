@@ -49,4 +49,4 @@ def explain(fault: Fault, common: dict[str, Any]) -> Exception:
         library.BAD_TEAM: f"there is no team {fault.seen}, or this PE is not in it",
         library.BAD_CMP: f"comparison {fault.seen} is none of aclshmem's, 0 to 5",
     }.get(fault.code, f"fault {fault.code}")
-    return errors.DeviceLibraryError(**common, library="aclshmem", detail=detail)
+    return errors.SimulatedLibraryFault(**common, library="aclshmem", detail=detail)

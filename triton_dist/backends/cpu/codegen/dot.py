@@ -93,7 +93,7 @@ def _transposes(read: Sequence[int], write: Sequence[int], node: Node, elem: Ele
 
 
 def _pack_transposed(k: Kernel, node: Node, buffer: Buffer, fast: bool) -> None:
-    """Rows of B that lie along k in memory: blocks are read that way, transposed, and written with columns contiguous."""
+    """B lies along k in memory: blocks are read that way, transposed, and written with columns contiguous."""
     loop = Loop(k.b, fast)
     loop.hoists = [k.b.block]
     lanes = tuple(range(SQUARE))
