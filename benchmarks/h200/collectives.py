@@ -50,29 +50,45 @@ def _await_all(slots, number):
     return dl.wait(slots, dl.num_ranks(), "sys", "acquire", waitValue=number)
 
 
+@triton.jit
+def _spread(source_ptr, target_ptr, me, begin, end, BLOCK: tl.constexpr, PES: tl.constexpr):
+    """Elements from `begin` to `end` to all PEs, the own one first."""
+    for start in range(begin, end, BLOCK):
+        offsets = start + tl.arange(0, BLOCK)
+        values = tl.load(source_ptr + offsets, mask=offsets < end)
+        for step in tl.static_range(PES):
+            tl.store(dl.symm_at(target_ptr, (me + step) % PES) + offsets, values, mask=offsets < end)
+
+
+@triton.jit
+def _sum_of_all(ptr, offsets, end, me, BLOCK: tl.constexpr, PES: tl.constexpr):
+    """The sum over the PEs of what they have at `ptr`. The loads do not wait for each other."""
+    total = tl.zeros((BLOCK,), tl.float32)
+    for step in tl.static_range(PES):
+        source = dl.symm_at(ptr, (me + step) % PES)
+        total += tl.load(source + offsets, mask=offsets < end, other=0.0).to(tl.float32)
+    return total
+
+
 @triton_dist.jit
-def all_gather_kernel(shard_ptr, out_ptr, signal_ptr, count_ptr, count, chunk, BLOCK: tl.constexpr):
-    """`out` has two copies, used in turn."""
+def all_gather_kernel(shard_ptr, out_ptr, signal_ptr, count_ptr, count, chunk, BLOCK: tl.constexpr, PES: tl.constexpr):
+    """`out` has two copies, used in turn. What was read once is written to all."""
     number = _begin(count_ptr)
-    me, pes = dl.rank(), dl.num_ranks()
+    me = dl.rank()
     begin = tl.program_id(0) * chunk
     end = tl.minimum(begin + chunk, count)
-    out_ptr += (number % 2) * pes * count + me * count
+    out_ptr += (number % 2) * PES * count + me * count
     slots = _signals(signal_ptr, number, 0, 1)
-    for step in range(pes):
-        target = dl.symm_at(out_ptr, (me + step) % pes)
-        for start in range(begin, end, BLOCK):
-            offsets = start + tl.arange(0, BLOCK)
-            tl.store(target + offsets, tl.load(shard_ptr + offsets, mask=offsets < end), mask=offsets < end)
-        dl.notify(slots + me, (me + step) % pes, signal=number, sig_op="set", comm_scope="intra_node")
+    _spread(shard_ptr, out_ptr, me, begin, end, BLOCK, PES)
+    _tell_all(slots, number)
     _await_all(slots, number)
 
 
 @triton_dist.jit
-def reduce_scatter_kernel(in_ptr, out_ptr, signal_ptr, count_ptr, count, chunk, BLOCK: tl.constexpr):
+def reduce_scatter_kernel(in_ptr, out_ptr, signal_ptr, count_ptr, count, chunk, BLOCK: tl.constexpr, PES: tl.constexpr):
     """`in` is symmetric: pes x count elements; `out` is the sum of everyone's part of this PE. Pulls."""
     number = _begin(count_ptr)
-    me, pes = dl.rank(), dl.num_ranks()
+    me = dl.rank()
     begin = tl.program_id(0) * chunk
     end = tl.minimum(begin + chunk, count)
     ready, done = _signals(signal_ptr, number, 0, 2), _signals(signal_ptr, number, 1, 2)
@@ -80,10 +96,7 @@ def reduce_scatter_kernel(in_ptr, out_ptr, signal_ptr, count_ptr, count, chunk, 
     mine = dl.consume_token(in_ptr + me * count, _await_all(ready, number))
     for start in range(begin, end, BLOCK):
         offsets = start + tl.arange(0, BLOCK)
-        total = tl.zeros((BLOCK,), tl.float32)
-        for step in range(pes):
-            source = dl.symm_at(mine, (me + step) % pes)
-            total += tl.load(source + offsets, mask=offsets < end, other=0.0).to(tl.float32)
+        total = _sum_of_all(mine, offsets, end, me, BLOCK, PES)
         tl.store(out_ptr + offsets, total.to(out_ptr.dtype.element_ty), mask=offsets < end)
     # Nobody writes its input again before all have read it.
     _tell_all(done, number)
@@ -91,34 +104,32 @@ def reduce_scatter_kernel(in_ptr, out_ptr, signal_ptr, count_ptr, count, chunk, 
 
 
 @triton_dist.jit
-def one_shot_kernel(in_ptr, stage_ptr, out_ptr, signal_ptr, count_ptr, count, chunk, BLOCK: tl.constexpr):
+def one_shot_kernel(
+    in_ptr, stage_ptr, out_ptr, signal_ptr, count_ptr, count, chunk, BLOCK: tl.constexpr, PES: tl.constexpr
+):
     """Every PE sends all it has to all, and sums. `stage` has two copies of pes x count elements."""
     number = _begin(count_ptr)
-    me, pes = dl.rank(), dl.num_ranks()
+    me = dl.rank()
     begin = tl.program_id(0) * chunk
     end = tl.minimum(begin + chunk, count)
-    stage_ptr += (number % 2) * pes * count
+    stage_ptr += (number % 2) * PES * count
     slots = _signals(signal_ptr, number, 0, 1)
-    for step in range(pes):
-        target = dl.symm_at(stage_ptr + me * count, (me + step) % pes)
-        for start in range(begin, end, BLOCK):
-            offsets = start + tl.arange(0, BLOCK)
-            tl.store(target + offsets, tl.load(in_ptr + offsets, mask=offsets < end), mask=offsets < end)
-        dl.notify(slots + me, (me + step) % pes, signal=number, sig_op="set", comm_scope="intra_node")
+    _spread(in_ptr, stage_ptr + me * count, me, begin, end, BLOCK, PES)
+    _tell_all(slots, number)
     stage_ptr = dl.consume_token(stage_ptr, _await_all(slots, number))
     for start in range(begin, end, BLOCK):
         offsets = start + tl.arange(0, BLOCK)
         total = tl.zeros((BLOCK,), tl.float32)
-        for source in range(pes):
+        for source in tl.static_range(PES):
             total += tl.load(stage_ptr + source * count + offsets, mask=offsets < end, other=0.0).to(tl.float32)
         tl.store(out_ptr + offsets, total.to(out_ptr.dtype.element_ty), mask=offsets < end)
 
 
 @triton_dist.jit
-def two_shot_kernel(in_ptr, out_ptr, signal_ptr, count_ptr, count, chunk, BLOCK: tl.constexpr):
+def two_shot_kernel(in_ptr, out_ptr, signal_ptr, count_ptr, count, chunk, BLOCK: tl.constexpr, PES: tl.constexpr):
     """`in` and `out` are symmetric, pes x count elements. Every PE sums its part, and sends the sum to all."""
     number = _begin(count_ptr)
-    me, pes = dl.rank(), dl.num_ranks()
+    me = dl.rank()
     begin = tl.program_id(0) * chunk
     end = tl.minimum(begin + chunk, count)
     ready, done = _signals(signal_ptr, number, 0, 2), _signals(signal_ptr, number, 1, 2)
@@ -126,13 +137,10 @@ def two_shot_kernel(in_ptr, out_ptr, signal_ptr, count_ptr, count, chunk, BLOCK:
     mine = dl.consume_token(in_ptr + me * count, _await_all(ready, number))
     for start in range(begin, end, BLOCK):
         offsets = start + tl.arange(0, BLOCK)
-        total = tl.zeros((BLOCK,), tl.float32)
-        for step in range(pes):
-            source = dl.symm_at(mine, (me + step) % pes)
-            total += tl.load(source + offsets, mask=offsets < end, other=0.0).to(tl.float32)
+        total = _sum_of_all(mine, offsets, end, me, BLOCK, PES)
         reduced = total.to(out_ptr.dtype.element_ty)
-        for step in range(pes):
-            target = dl.symm_at(out_ptr + me * count, (me + step) % pes)
+        for step in tl.static_range(PES):
+            target = dl.symm_at(out_ptr + me * count, (me + step) % PES)
             tl.store(target + offsets, reduced, mask=offsets < end)
     # All have read the inputs, and all parts of the output are here.
     _tell_all(done, number)
@@ -161,8 +169,9 @@ class Collective(ABC):
 
     def launch(self, kernel: triton.JITFunction, *tensors: torch.Tensor) -> None:
         kernel[(self.programs,)](
-            *tensors, self.signals, self.numbers, self.count, self.chunk, BLOCK=self.block, num_warps=self.warps
-        )
+            *tensors, self.signals, self.numbers, self.count, self.chunk,
+            BLOCK=self.block, PES=shmem.n_pes(), num_warps=self.warps,
+        )  # fmt: skip
 
     def free(self) -> None:
         shmem.barrier_all()

@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
+import os
 import statistics
+import sys
+import time
+import traceback
 from collections.abc import Callable, Sequence
 
 import torch
 
 from triton_dist import shmem
+
+DEBUG = os.environ.get("H200_DEBUG") == "1"
+"""Wait for the device after every call, so that a fault is told by the call that made it; no graphs."""
 
 
 class Meeting:
@@ -36,6 +43,8 @@ def seconds(call: Callable[[], object], calls: int) -> float:
     start.record()
     for _ in range(calls):
         call()
+        if DEBUG:
+            torch.cuda.synchronize()
     end.record()
     end.synchronize()
     return start.elapsed_time(end) / calls / 1e3
@@ -44,18 +53,24 @@ def seconds(call: Callable[[], object], calls: int) -> float:
 def medians(meeting: Meeting, ways: dict[str, Callable[[], object]], repeats: int, calls: int) -> dict[str, float]:
     """The median time of each way, taken in turn; of the slowest PE each time."""
     times: dict[str, list[float]] = {name: [] for name in ways}
-    for call in ways.values():
-        call()
-        call()
+    for name, call in ways.items():
+        with doing(name):
+            call()
+            call()
+            torch.cuda.synchronize()
     for _ in range(repeats):
         for name, call in ways.items():
-            times[name].append(meeting.slowest(seconds(call, calls)))
+            with doing(name):
+                times[name].append(meeting.slowest(seconds(call, calls)))
     return {name: statistics.median(values) for name, values in times.items()}
 
 
 def graph_of(call: Callable[[], object], calls: int) -> Callable[[], object]:
     """A CUDA graph of `calls` calls: no time of the host's between them."""
+    if DEBUG:
+        return lambda: [(call(), torch.cuda.synchronize()) for _ in range(calls)]
     stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         call()
     stream.synchronize()
@@ -66,11 +81,60 @@ def graph_of(call: Callable[[], object], calls: int) -> Callable[[], object]:
     return graph.replay
 
 
-def table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A markdown table, on PE 0."""
-    if shmem.my_pe() != 0:
-        return
-    print(f"\n{title}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
-    for row in rows:
-        print(f"| {' | '.join(f'{cell:.4g}' if isinstance(cell, float) else str(cell) for cell in row)} |")
-    print(flush=True)
+class doing:
+    """A `with` that names what failed in it. A fault of the device cannot be recovered from: this ends the process."""
+
+    def __init__(self, *words: object) -> None:
+        self.text = " ".join(map(str, words))
+
+    def __enter__(self) -> None:
+        if DEBUG:
+            print(f"PE {shmem.my_pe()}: {self.text}", file=sys.stderr, flush=True)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or getattr(error, "told", False):
+            return
+        error.told = True  # pyright: ignore[reportAttributeAccessIssue]
+        print(f"FAILED PE {shmem.my_pe()}: {self.text}: {type(error).__name__}: {error}".splitlines()[0], flush=True)
+
+
+def run_main(main: Callable[[], int]) -> None:
+    """Exit at once if it fails: NVSHMEM and torch would wait for peers or a device that are gone."""
+    try:
+        status = main()
+    except BaseException as error:
+        status = error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1
+        if status:
+            traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+class Clock:
+    """Whether a limit is reached; all PEs say the same."""
+
+    def __init__(self, meeting: Meeting, limit: float) -> None:
+        self.meeting, self.limit, self.began = meeting, limit, time.monotonic()
+
+    def late(self) -> bool:
+        return self.meeting.slowest(time.monotonic() - self.began) > self.limit
+
+
+class Table:
+    """A markdown table on PE 0, a row as it comes: what was measured is not lost if something fails later."""
+
+    def __init__(self, title: str) -> None:
+        self._title, self._columns = title, 0
+
+    def head(self, head: Sequence[str]) -> None:
+        self._columns = len(head)
+        self._say(f"\n{self._title}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
+
+    def row(self, row: Sequence[object]) -> None:
+        cells = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row)
+        self._say(f"| {' | '.join(cells)} |")
+
+    def _say(self, text: str) -> None:
+        if shmem.my_pe() == 0:
+            print(text, flush=True)

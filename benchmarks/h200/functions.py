@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -242,12 +241,3 @@ class Expected:
         if self.record.name in known:
             return known[self.record.name]()
         return 0 if self.record.result == "i32" else None
-
-
-def run(rounds: int, only: list[str] | None = None) -> dict[str, tuple[int, float]]:
-    """Differences and seconds of each function."""
-    kernels, found = load_kernels(), {}
-    for name in only or names():
-        began = time.perf_counter()
-        found[name] = (check(kernels, name, rounds), time.perf_counter() - began)
-    return found

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Prepare, run, print: benchmarks/h200/run.sh PART... on a machine with one NVIDIA GPU (or GPUS=n of them).
 #
-# Parts: env, correct, signals, overhead, collectives, gemm, all. Raw logs go to $OUT (default: out/h200).
+# Parts: env, correct, quick, signals, overhead, collectives, gemm, gemm_rs, all. Raw logs go to $OUT (default: out/h200).
+# BUDGET: seconds for all parts; what does not fit is cut or left out. LIMIT, PES: of each part. H200_DEBUG=1: wait after
+# every call, and tell what is called.
 # WHEELS names a folder of wheels of what the machine lacks (nvshmem4py, xdsl, pydantic, ...); nothing is downloaded.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -33,13 +35,28 @@ trap 'mps_stop; rm -rf "$SITE"' EXIT
 
 pes() {  # pes NAME TIMEOUT N script arguments...
   local name=$1 limit=$2 n=$3; shift 3
-  local began=$SECONDS
-  $PYTHON benchmarks/h200/launch.py -n "$n" --gpus "$GPUS" --timeout "$limit" "$@" 2>&1 | tee -a "$OUT/$name.log" |
+  local began=$SECONDS left=$((${BUDGET:-100000} - SECONDS - 5))
+  [ "$left" -ge 25 ] || { echo "## $name, $n PEs: no time left"; return; }
+  [ "$limit" -le "$left" ] || limit=$left
+  SOFT=$((limit > 60 ? limit - 35 : limit / 2))
+  $PYTHON benchmarks/h200/launch.py -n "$n" --gpus "$GPUS" --timeout "$limit" "${@//SOFT/$SOFT}" 2>&1 | tee -a "$OUT/$name.log" |
     grep -v -e '^W' -e 'named symbol not found' | head -c 30000
   local status=${PIPESTATUS[0]}
+  LAST=$status
   echo "## $name, $n PEs: $((SECONDS - began)) s, status $status"
   # A PE that was ended in the midst of a kernel may have left the daemon unusable.
   [ "$status" = 0 ] || { STATUS=1; mps_stop; mps_start; }
+  return 0
+}
+
+# NVSHMEM's reduce-scatter needs scratch memory, of which each of its teams has so much. If that cannot be had, the
+# benchmark cuts the work into smaller pieces.
+scratch() {
+  [ -z "${SCRATCH_TRIED:-}" ] || return 0
+  SCRATCH_TRIED=1 LAST=1
+  export NVSHMEM_REDUCE_SCRATCH_SIZE=16777216
+  pes probe 45 2 benchmarks/h200/measure.py probe
+  [ "$LAST" = 0 ] || export NVSHMEM_REDUCE_SCRATCH_SIZE=524288
 }
 
 environment() {
@@ -63,16 +80,18 @@ part() {
   echo "# $1"
   case $1 in
     env) environment 2>&1 | tee "$OUT/env.log" ;;
-    correct) for n in ${PES:-2 4 8}; do pes correct "${LIMIT:-190}" "$n" benchmarks/h200/correct.py --rounds "$ROUNDS"; done ;;
+    correct) for n in ${PES:-2 4 8}; do pes correct "${LIMIT:-130}" "$n" benchmarks/h200/correct.py --rounds "$ROUNDS" --seconds SOFT; done ;;
     quick) for n in ${PES:-2}; do pes quick "${LIMIT:-150}" "$n" benchmarks/h200/correct.py --rounds 5; done ;;
-    signals) for n in ${PES:-2 4}; do pes signals 90 "$n" benchmarks/h200/measure.py ping_pong push; done ;;
+    signals) for n in ${PES:-2 4}; do pes signals "${LIMIT:-50}" "$n" benchmarks/h200/measure.py ping_pong push; done ;;
     overhead) overhead ;;
-    collectives) for n in ${PES:-2 4}; do pes collectives "${LIMIT:-200}" "$n" benchmarks/h200/measure.py collectives; done ;;
-    gemm) for n in ${PES:-2 4}; do pes gemm "${LIMIT:-200}" "$n" benchmarks/h200/measure.py gemm_check ag_gemm gemm_rs; done ;;
+    collectives) scratch; for n in ${PES:-2 4}; do
+      pes collectives "${LIMIT:-110}" "$n" benchmarks/h200/measure.py collectives --seconds SOFT; done ;;
+    gemm) for n in ${PES:-2 4}; do pes gemm "${LIMIT:-120}" "$n" benchmarks/h200/measure.py gemm_check ag_gemm; done ;;
+    gemm_rs) scratch; for n in ${PES:-2 4}; do pes gemm_rs "${LIMIT:-60}" "$n" benchmarks/h200/measure.py gemm_rs; done ;;
     *) echo "unknown part: $1"; STATUS=1 ;;
   esac
 }
 
-[ "${1:-all}" = all ] && set -- env correct signals overhead collectives gemm
+[ "${1:-all}" = all ] && set -- env correct signals overhead collectives gemm gemm_rs
 for name in "$@"; do part "$name"; done
 exit $STATUS

@@ -81,5 +81,3 @@ def count(kernel: CompiledKernel, pattern: str) -> int:
 def position(kernel: CompiledKernel, pattern: str) -> int:
     """Of the first instruction that matches."""
     return next(i for i, line in enumerate(instructions(kernel)) if re.search(pattern, line))
-
-

@@ -181,6 +181,8 @@ class CudaAdapter(RuntimeAdapter):
         import torch
 
         nbytes = dtype.itemsize * math.prod(shape)
+        # NVSHMEM's malloc holds a barrier on a stream of its own, which must not run beside one on the user's stream.
+        torch.cuda.synchronize(self._device)
         # NVSHMEM returns null for 0 bytes.
         address = self._nvshmem.malloc(max(nbytes, 1))
         if address == 0:

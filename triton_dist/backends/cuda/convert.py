@@ -74,9 +74,7 @@ class _Function:
             assert first is not None
             top = _Place(self, self.function)
             one = top.asm(templates.ONE, (), i32)
-            self._true = top.op(
-                arith.CmpiOp, (one, top.constant(0)), _I1, properties={"predicate": int_attr(_NE, 64)}
-            )
+            self._true = top.op(arith.CmpiOp, (one, top.constant(0)), _I1, properties={"predicate": int_attr(_NE, 64)})
             block.insert_ops_before(top.ops, first)
         return self._true
 
@@ -181,6 +179,17 @@ class _Place:
             parent = parent.parent_op()
         return False
 
+    def invariant_loop(self, values: Sequence[SSAValue]) -> Operation | None:
+        """The outermost loop around the op in which none of the values is made."""
+        found, parent = None, self.old.parent_op()
+        while parent is not None and parent is not self.function.function:
+            if any(_is_made_in(parent, value) for value in values):
+                break
+            if parent.name in ("scf.for", "scf.while"):
+                found = parent
+            parent = parent.parent_op()
+        return found
+
     def divergent(self) -> bool:
         return self.function.divergence.reaches(self.old)
 
@@ -193,6 +202,14 @@ class _Place:
         if isinstance(type, IntegerType) and type.width.data in templates.WIDTHS:
             return type.width.data
         raise self.unsupported(f"the signal is of type {type}; it can be i32, i64")
+
+
+def _is_made_in(outer: Operation, value: SSAValue) -> bool:
+    owner = value.owner
+    inside = owner.parent_op() if isinstance(owner, Block) else owner
+    while inside is not None and inside is not outer:
+        inside = inside.parent_op()
+    return inside is not None
 
 
 # The seven ops. Each returns what takes the place of the op's results.
@@ -286,15 +303,34 @@ def _notify(at: _Place, op: d.NotifyOp) -> Sequence[SSAValue]:
         _notify_anywhere(at, op, action)
         return ()
     value = op.signalVal if width == 64 else _resized(at, op.signalVal, i32)
-    address = at.address(op.sigAddr)
-    if scope != "GPU":
-        address = at.call("nvshmem_ptr", (address, op.rank), i64, pure=True)
+    address = at.address(op.sigAddr) if scope == "GPU" else _peer_signal(at, op)
     guard = "each" if at.divergent() else "barrier" if at.in_loop() else "thread0"
     if guard == "thread0":
         at.barrier()
     asm = templates.notify(width, "gpu" if scope == "GPU" else "sys", action, guard)
     at.guarded(i32, lambda inside: inside.asm(asm, (address, value), i32))
     return ()
+
+
+def _peer_signal(at: _Place, op: d.NotifyOp) -> SSAValue:
+    """The signal's address on the peer; looked up before the loop if it is always the same.
+
+    The lookup reads memory, and a wait empties the L1 cache: in a loop of waits it would cost a trip to the L2. Triton
+    moves calls out of loops, but not out of an `if` in a loop: there they may never be reached, with a rank that is
+    none. So that one is brought into range.
+    """
+    loop = at.invariant_loop((op.sigAddr, op.rank))
+    if loop is None:
+        return at.call("nvshmem_ptr", (at.address(op.sigAddr), op.rank), i64, pure=True)
+    before = _Place(at.function, op)
+    pes = before.call("nvshmem_n_pes", (), i32, pure=True)
+    last = before.op(arith.SubiOp, (pes, before.constant(1)), i32)
+    rank = before.op(arith.MinUIOp, (op.rank, last), i32)
+    address = before.call("nvshmem_ptr", (before.address(op.sigAddr), rank), i64, pure=True)
+    block = loop.parent_block()
+    assert block is not None
+    block.insert_ops_before(before.ops, loop)
+    return address
 
 
 def _notify_anywhere(at: _Place, op: d.NotifyOp, action: str) -> None:
