@@ -87,7 +87,7 @@ part() {
     collectives) scratch; for n in ${PES:-2 4}; do
       pes collectives "${LIMIT:-110}" "$n" benchmarks/h200/measure.py collectives --seconds SOFT; done ;;
     gemm) for n in ${PES:-2 4}; do pes gemm "${LIMIT:-120}" "$n" benchmarks/h200/measure.py gemm_check ag_gemm; done ;;
-    gemm_rs) scratch; for n in ${PES:-2 4}; do pes gemm_rs "${LIMIT:-60}" "$n" benchmarks/h200/measure.py gemm_rs; done ;;
+    gemm_rs) scratch; for n in ${PES:-2 4}; do pes gemm_rs "${LIMIT:-80}" "$n" benchmarks/h200/measure.py gemm_rs; done ;;
     *) echo "unknown part: $1"; STATUS=1 ;;
   esac
 }
