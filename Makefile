@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test docs lint types check tox clean
+.PHONY: help setup demo test vendor docs lint types check tox clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -22,6 +22,8 @@ demo: $(VENV)/.base ## Run overlapped AllGather-GEMM on 4 PEs of this CPU and dr
 
 test: $(VENV)/.extra-test ## Run all tests (PYTEST_ARGS="-k heap" to choose)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+vendor: $(VENV)/.extra-vendor-tools ## Install vendors' compilers that run on any CPU: their tests are skipped without
 
 lint: $(VENV)/.extra-dev ## Check style and formatting rules with ruff
 	$(BIN)/ruff check .
