@@ -90,7 +90,7 @@ def addptr(k: Kernel, pointer: Node, offset: Node, elem: Elem) -> Node:
     b, size = k.b, elem.pointee.size if elem.pointee else 1
     if pointer.affine is not None:
         parts = separate(b, offset)
-        if parts is not None and (offset.affine is not None or _worth_tables(k, offset, parts)):
+        if parts is not None and (offset.affine is not None or _worth_tables(offset, parts)):
             form = _add_parts(k, pointer, parts, size)
             if form is not None:
                 return AffineNode(pointer.shape, elem, form)
@@ -138,10 +138,9 @@ def _merge(b: Builder, node: Node, split: Sequence[Parts | None]) -> Parts | Non
     return form, tables
 
 
-def _worth_tables(k: Kernel, offset: Node, parts: Parts) -> bool:
-    """A table pays where it leaves another dimension of the tile in closed form."""
-    del k
-    return bool(parts[1]) and any(offset.shape[d] > 1 for d in range(len(offset.shape)) if d not in parts[1])
+def _worth_tables(offset: Node, parts: Parts) -> bool:
+    """A table pays where another dimension stays in closed form, now or after a broadcast; a vector of pointers has none."""
+    return len(offset.shape) > len(parts[1]) > 0
 
 
 def _add_parts(k: Kernel, pointer: Node, parts: Parts, size: int) -> Affine | None:

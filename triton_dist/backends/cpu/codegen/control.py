@@ -49,7 +49,7 @@ def _scalar_cell(k: Kernel, elem: Elem) -> Cell:
 
 
 def _tensor_cell(k: Kernel, elem: Elem, shape: tuple[int, ...]) -> Cell:
-    return Cell(elem, shape, buffer=k.allocate(shape, elem))
+    return Cell(elem, shape, buffer=k.allocate(shape, elem, padded=True))
 
 
 def _cell_for(k: Kernel, type_: Any) -> Cell:

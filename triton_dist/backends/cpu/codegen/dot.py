@@ -75,7 +75,7 @@ def _operand(k: Kernel, node: Node, compute: Elem, fastest: int, contiguous: boo
         return node
     walk = choose(node.shape, [node])
     order = [d for d in walk.order if d != fastest] + [fastest] if contiguous else walk.order
-    buffer = k.allocate(node.shape, compute, order)
+    buffer = k.allocate(node.shape, compute, order, padded=True)
     if _transposes(walk.order, order, node, compute):
         in_versions(k, walk, lambda fast: _pack_transposed(k, node, buffer, fast), [node])
         return buffer

@@ -172,17 +172,22 @@ class Kernel:
         with self.b.at_end_of(self.entry):
             return self.b.alloca(type_, name=name)
 
-    def allocate(self, shape: Sequence[int], elem: Elem, order: Sequence[int] | None = None) -> Buffer:
-        """A tensor in the arena; `order` lists its dimensions from slowest to fastest."""
-        if order is None:
-            strides = row_major(shape)
-        else:
-            steps = row_major([shape[d] for d in order])
-            strides = tuple(dict(zip(order, steps, strict=True))[d] for d in range(len(shape)))
+    def allocate(
+        self, shape: Sequence[int], elem: Elem, order: Sequence[int] | None = None, padded: bool = False
+    ) -> Buffer:
+        """A tensor in the arena; `order` lists its dimensions from slowest to fastest.
+
+        `padded` lengthens long rows by a cache line: rows a power of two apart would share a few sets of the cache.
+        """
+        order = range(len(shape)) if order is None else order
+        extents = [shape[d] for d in order]
+        if padded and len(shape) > 1 and extents[-1] * elem.size >= 4 * ALIGN:
+            extents[-1] += ALIGN // elem.size
+        steps = dict(zip(order, row_major(extents), strict=True))
         count = 1
-        for n in shape:
+        for n in extents:
             count *= n
-        return buffer_node(shape, elem, self._bump(count * elem.size), strides)
+        return buffer_node(shape, elem, self._bump(count * elem.size), [steps[d] for d in range(len(shape))])
 
     def _bump(self, size: int) -> Value:
         start = self._arena_at
@@ -354,7 +359,7 @@ class Kernel:
         if reusable is not None and reusable.elem.name == compute.name:
             initialise(self, reusable, c)
             return reusable
-        target = self.allocate(c.shape, compute)
+        target = self.allocate(c.shape, compute, padded=True)
         initialise(self, target, c)
         return target
 

@@ -14,7 +14,7 @@ from .domain import ZERO, Chunk, Index, Lanes, Loop, looped, nest, plan
 from .kernel import Kernel, handles
 from .ltypes import I1, I64, elem_of, tensor_shape
 from .memory import loads_in, materialise, run
-from .tensor import Buffer, Node, View, buffer_node, every
+from .tensor import Buffer, Node, View, buffer_node, every, row_major
 
 
 class Join(Node):
@@ -205,7 +205,7 @@ def _scan_line(
 def map_elementwise(k: Kernel, op: Any) -> None:
     """A region with control flow of its own, run for each element (or each pack of neighbours)."""
     pack = integer(op, "pack")
-    nodes = [materialise(k, k.node(v)) for v in op.operands]
+    nodes = [_dense(k, k.node(v)) for v in op.operands]
     targets = [k.allocate(tensor_shape(r.type), elem_of(r.type)) for r in op.results]
     shape = nodes[0].shape
     flat = [_flat(n) for n in nodes]
@@ -225,6 +225,15 @@ def map_elementwise(k: Kernel, op: Any) -> None:
         looped(loop, count, pack, None, each)
     for result, target in zip(op.results, targets, strict=True):
         k.bind(result, target)
+
+
+def _dense(k: Kernel, node: Node) -> Buffer:
+    """The tensor in row-major order without gaps."""
+    found = materialise(k, node)
+    if found.strides == row_major(found.shape):
+        return found
+    copy = k.allocate(found.shape, found.elem)
+    return materialise(k, found, copy)
 
 
 def _flat(buffer: Buffer) -> Buffer:
