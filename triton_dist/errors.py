@@ -391,7 +391,7 @@ class PeOutOfRangeInKernel(KernelAborted):
 
 class ForeignAddressInKernel(KernelAborted):
     template = (
-        "PE {pe}, program {program}, {where}: the address {address} is not in the symmetric heap, so it has no "
+        "PE {pe}, program {program}, {where}: the pointer ({address}) is none into the symmetric heap, so it has no "
         "counterpart on PE {peer}. Allocate the tensor with triton_dist.shmem.create_tensor."
     )
 

@@ -138,7 +138,7 @@ def test_an_address_outside_the_heap() -> None:
         out = torch.zeros(4)
         look_at[(1,)](out, out, 1 - pe)
 
-    with pytest.raises(errors.ForeignAddressInKernel, match="not in the symmetric heap"):
+    with pytest.raises(errors.ForeignAddressInKernel, match="none into the symmetric heap"):
         testing.run_pes(main, 2)
 
 

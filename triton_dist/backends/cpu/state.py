@@ -57,6 +57,11 @@ class DeviceState(ctypes.Structure):
     ]
 
 
+def nanoseconds(seconds: float) -> int:
+    """A deadline as DeviceState holds it; what does not fit in 64 bits is as good as for ever."""
+    return int(min(seconds * 1e9, 2.0**62))
+
+
 class LocalState:
     """Owns a DeviceState and what it points to, for a PE without a symmetric heap (a plain Triton kernel)."""
 

@@ -59,7 +59,7 @@ class Pe:
             heap_size=own.size,
             peer_base=ctypes.addressof(bases),
             abort=ctypes.addressof(abort),
-            timeout_ns=int(config.deadline_seconds() * 1e9),
+            timeout_ns=state.nanoseconds(config.deadline_seconds()),
             fault=ctypes.addressof(fault),
             sync_offset=CONTROL_BYTES,
             dead_pe=-1,

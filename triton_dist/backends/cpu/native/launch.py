@@ -200,7 +200,7 @@ class Launcher:
         if ranges is not None:
             launch.ranges, launch.range_count = ctypes.addressof(ranges.table), len(ranges.names)
         if self.blocking:
-            device.timeout_ns = int(knobs.wait_timeout * 1e9)
+            device.timeout_ns = state.nanoseconds(knobs.wait_timeout)
         if knobs.trace:
             keep(device, knobs.trace)
         if device.trace:
