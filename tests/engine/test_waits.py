@@ -124,6 +124,33 @@ def test_a_pe_that_fails_ends_its_peers_kernels_at_once() -> None:
     assert time.monotonic() - start < 20
 
 
+@triton.jit
+def which_pe(out):
+    tl.store(out, dl.rank())
+
+
+def test_a_helper_thread_inside_run_pes_is_no_pe() -> None:
+    caught: list[BaseException] = []
+
+    def helper() -> None:
+        try:
+            which_pe[(1,)](torch.zeros(1, dtype=torch.int32))
+        except errors.NotInitialized as error:
+            caught.append(error)
+
+    def main() -> int:
+        thread = threading.Thread(target=helper)
+        thread.start()
+        thread.join()
+        out = torch.zeros(1, dtype=torch.int32)
+        which_pe[(1,)](out)
+        return int(out.item())
+
+    assert testing.run_pes(main, 2) == [0, 1]
+    assert len(caught) == 2
+    assert "The kernel which_pe needs a PE" in str(caught[0])
+
+
 def test_a_pe_out_of_range() -> None:
     def main(pe: int) -> None:
         tensor, out = shmem.create_tensor((4,), torch.float32), torch.zeros(1)

@@ -107,6 +107,19 @@ def bind_process(state: DeviceState | None) -> None:
     _process_state = state
 
 
+_threads: set[int] = set()
+"""Threads that are PEs."""
+
+
 def bind_thread(state: DeviceState | None) -> None:
     """Make `state` the calling thread's (a PE that is a thread)."""
     _current.state = state
+    if state is None:
+        _threads.discard(threading.get_ident())
+    else:
+        _threads.add(threading.get_ident())
+
+
+def stray() -> bool:
+    """PEs of this process are threads, and the calling thread is none of them: nobody can say which PE it acts for."""
+    return bool(_threads) and getattr(_current, "state", None) is None and _process_state is None

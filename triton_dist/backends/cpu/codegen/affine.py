@@ -139,7 +139,7 @@ def _merge(b: Builder, node: Node, split: Sequence[Parts | None]) -> Parts | Non
 
 
 def _worth_tables(offset: Node, parts: Parts) -> bool:
-    """A table pays where another dimension stays in closed form, now or after a broadcast; a vector of pointers has none."""
+    """A table pays where another dimension stays in closed form, now or after a broadcast: not in a plain vector."""
     return len(offset.shape) > len(parts[1]) > 0
 
 

@@ -96,6 +96,7 @@ def _resolve(k: Kernel, op: Any, symbol: Symbol) -> tuple[str, list[Value]]:
 
 def call(k: Kernel, op: Any, symbol: str, result: ir.Type, operands: list[Value]) -> Value:
     hidden = [k.launch, program(k), k.site(op)]
+    k.distributed |= not symbol.startswith(("td_", "host_poll"))
     function = k.module.globals.get(symbol)
     if function is None:
         types = [PTR, I32, I32, *[v.type for v in operands]]

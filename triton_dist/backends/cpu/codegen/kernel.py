@@ -63,6 +63,8 @@ class Code:
     blocking: bool
     """Some program may wait for another one (or another PE)."""
     sites: list[str] = field(default_factory=list)
+    distributed: bool = False
+    """It asks which PE it runs on, or reaches others."""
 
 
 class Kernel:
@@ -79,7 +81,7 @@ class Kernel:
         self.left: dict[Any, int] = {}
         self.pending: dict[Any, Node] = {}
         self.sites: list[str] = []
-        self.blocking = False
+        self.blocking = self.distributed = False
         self.carried: dict[Any, Buffer] = {}
         """Loop-carried tensors: block argument -> the buffer it lives in."""
         self.flow: Flow | None = None
@@ -347,7 +349,7 @@ class Kernel:
         b.position_at_end(go)
 
     def finish(self) -> Code:
-        return Code(str(self.module), self._arena_peak, self.blocking, self.sites)
+        return Code(str(self.module), self._arena_peak, self.blocking, self.sites, self.distributed)
 
     def accumulator(self, addend: Any, c: Node, compute: Elem) -> Buffer:
         """Where a dot accumulates: the loop-carried buffer its third operand comes from if nobody else reads

@@ -122,6 +122,7 @@ class Launcher:
 
     def __init__(self, src: Any, metadata: Any) -> None:
         self.names = list(getattr(src.fn, "arg_names", ())) if hasattr(src, "fn") else []
+        self.distributed = bool(getattr(metadata, "distributed", False))
         self.checked = bool(getattr(metadata, "checked", False))
         self.signature = tuple(metadata.cpu_signature) if hasattr(metadata, "cpu_signature") else None
         self.arena = int(metadata.arena_size)
@@ -185,6 +186,8 @@ class Launcher:
     def _run(
         self, function: int, grid: tuple[int, int, int], total: int, args: bytes, ranges: Ranges | None = None
     ) -> None:
+        if self.distributed and state.stray():
+            raise errors.NotInitialized(call=f"The kernel {self.name}")
         device = state.current()
         if self._enter is not None and not device.vendor:
             self._enter(device)
