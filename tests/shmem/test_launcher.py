@@ -118,6 +118,15 @@ def test_a_pe_that_leaves_without_finalize(script) -> None:
     assert "PE 1 is gone (exited with code 0: without shmem.finalize())" in done.stderr
 
 
+def test_a_pe_that_ends_before_init(script) -> None:
+    text = "import os, sys\nfrom triton_dist import shmem\nif os.environ['RANK'] == '1': sys.exit(0)\nshmem.init()\n"
+    start = time.monotonic()
+    done = run("-n", "3", script(text))
+    assert done.returncode == 1
+    assert "PE 1 exited with code 0 before it called shmem.init" in done.stderr
+    assert time.monotonic() - start < 60  # not the limit of shmem.init
+
+
 def test_pes_that_do_not_react_are_ended(script) -> None:
     text = "import os, sys, time, signal\nif os.environ['RANK'] == '0': sys.exit(4)\ntime.sleep(60)\n"
     start = time.monotonic()

@@ -16,7 +16,7 @@ from triton_dist.backends.cpu.heap import FdServer, Segment, open_peer_fd
 from triton_dist.errors import RendezvousError, ShmemConfigError, UnsupportedHost
 from triton_dist.shmem.config import Rendezvous, ShmemConfig
 from triton_dist.shmem.host.control import CONTROL_BYTES, name_pes, sync_bytes
-from triton_dist.shmem.host.liveness import runs
+from triton_dist.shmem.host.liveness import ExitBoard, describe_exit, runs
 
 if TYPE_CHECKING:
     from torch.distributed import Store  # pyright: ignore[reportPrivateImportUsage]
@@ -191,11 +191,17 @@ def _first_line(error: BaseException) -> str:
 def _await_keys(store: Store, keys: list[str], missing: list[int], deadline: float, config: ShmemConfig) -> None:
     """Wait until all keys are there; `missing` holds the numbers of those that are not, also when this raises."""
     pause = 0.001
+    board = ExitBoard.from_environment(config.n_pes)
     while True:
+        gone = [(pe, code) for pe in missing if board is not None and (code := board.get(pe)) is not None]
         # Polled rather than store.wait: its failure does not say which key is missing.
         missing[:] = [pe for pe in missing if not store.check([keys[pe]])]
         if not missing:
             return
+        for pe, code in gone:
+            if pe in missing:
+                detail = f"PE {pe} {describe_exit(code)} before it called shmem.init."
+                raise RendezvousError(pe=config.pe, n_pes=config.n_pes, detail=detail)
         if time.monotonic() > deadline:
             raise RendezvousError(
                 pe=config.pe,
