@@ -59,11 +59,16 @@ def _parse_seconds(text: str) -> float:
     return value
 
 
+LEAST_SIZE = 4096
+"""Bytes of the smallest symmetric heap: a page."""
+
+
 def _parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
-    if match is None or int(match[1]) == 0:
+    size = 0 if match is None else int(match[1]) * _UNITS[match[2].upper()]
+    if size < LEAST_SIZE:
         raise ValueError
-    return int(match[1]) * _UNITS[match[2].upper()]
+    return size
 
 
 def _parse_engine(text: str) -> str:
@@ -97,7 +102,7 @@ class Kind(Generic[T]):
 BOOL = Kind(_parse_bool, "1 or 0 (also true/false, yes/no, on/off)")
 COUNT = Kind(_parse_count, "a whole number, 0 or more")
 SECONDS = Kind(_parse_seconds, "seconds as a number, 0 or more")
-SIZE = Kind(_parse_size, "a number of bytes above 0, with K, M, G or T if you like (512M)")
+SIZE = Kind(_parse_size, "a number of bytes, 4096 or more, with K, M, G or T if you like (512M)")
 ENGINE = Kind(_parse_engine, "MTE, SDMA, ROCE or UDMA")
 PATH = Kind(_parse_path, "a path")
 NAME = Kind(_parse_name, "a name")

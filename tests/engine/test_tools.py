@@ -197,3 +197,17 @@ def test_many_threads_compile_at_once(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert failures == []
+
+
+def test_a_trace_folder_that_cannot_be_written() -> None:
+    x, y, out = inputs()
+    with knobs.scope(trace="/proc/nope"), pytest.raises(errors.BadKnobValue, match="a folder that can be written"):
+        add[(4,)](x, y, out, 1000, BLOCK=256)
+
+
+def test_a_trace_is_written_when_the_process_ends(tmp_path: Path) -> None:
+    script = tmp_path / "double.py"
+    script.write_text(textwrap.dedent(SECOND))
+    env = os.environ | {"TRITON_DIST_TRACE": str(tmp_path / "trace")}
+    subprocess.run([sys.executable, str(script)], env=env, capture_output=True, check=True)
+    assert {p.name for p in (tmp_path / "trace").iterdir()} == {"pe0.json", "pe0.svg"}

@@ -264,3 +264,9 @@ def test_the_pytest_plugin(tmp_path: Path) -> None:
 def test_scoped_settings_reach_the_pes() -> None:
     with knobs.scope(heap_size="128K"):
         assert run_pes(lambda: shmem.info().heap_bytes, 2) == [1 << 17] * 2
+
+
+@pytest.mark.parametrize(("n", "heap_size"), [(1.5, None), (0, None), (2, 1), (2, -5), (2, 0)])
+def test_arguments_that_make_no_sense(n, heap_size) -> None:
+    with pytest.raises(errors.ShmemConfigError, match="run_pes needs"):
+        run_pes(lambda: None, n, heap_size=heap_size)

@@ -39,9 +39,10 @@ def run_pes(fn: Callable[..., T], n: int, timeout: float | None = None, *, heap_
     An exception in one PE ends the waits of the others, on the host and in kernels, and is raised here; a note on it
     names the PE. `shmem.init` and `shmem.finalize` may be called in `fn`, and need not be.
     """
-    _check_runnable(n)
+    size = knobs.heap_size if heap_size is None else heap_size
+    _check_runnable(n, size)
     atomics.word(64)  # compiled once here, rather than by all threads at once
-    team = _Team(fn, n, heap_size or knobs.heap_size)
+    team = _Team(fn, n, size)
     team.start()
     try:
         team.join(timeout)
@@ -52,9 +53,11 @@ def run_pes(fn: Callable[..., T], n: int, timeout: float | None = None, *, heap_
     return team.results
 
 
-def _check_runnable(n: int) -> None:
-    if n < 1:
-        raise ShmemConfigError(detail=f"run_pes needs one PE or more, not {n}.")
+def _check_runnable(n: int, heap_size: int) -> None:
+    if not isinstance(n, int) or n < 1:
+        raise ShmemConfigError(detail=f"run_pes needs one PE or more, not {n!r}.")
+    if not isinstance(heap_size, int) or heap_size < knobs.LEAST_SIZE:
+        raise ShmemConfigError(detail=f"run_pes needs a heap of {knobs.LEAST_SIZE} bytes or more, not {heap_size!r}.")
     if session.current() is not None:
         raise ShmemConfigError(detail="run_pes was called by a PE: worlds of PEs cannot be nested.")
     selection = platform.current()

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import c_int64
 from typing import Any
 
+from triton_dist import errors
 from triton_dist.profile.events import Event, Kind
 
 from . import state
@@ -31,11 +33,28 @@ def keep(device: state.DeviceState, folder: str, capacity: int = 1 << 18) -> Non
     """Record a PE's kernels from here on, and write them into `folder` when the process ends (`TRITON_DIST_TRACE`)."""
     if device.trace:
         return
+    _check_folder(folder)
     if not _kept:
         atexit.register(_write, folder)
     buffer = _buffer(capacity)
     _kept[ctypes.addressof(device)] = buffer, device
     device.trace = ctypes.addressof(buffer)
+
+
+def _check_folder(folder: str) -> None:
+    """Now rather than when the process ends, where nobody would see it."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        writable = os.access(folder, os.W_OK)
+    except OSError:
+        writable = False
+    if not writable:
+        raise errors.BadKnobValue(
+            name="TRITON_DIST_TRACE",
+            value=folder,
+            expected="a folder that can be written",
+            meaning="where each PE writes its timeline",
+        )
 
 
 def _write(folder: str) -> None:
