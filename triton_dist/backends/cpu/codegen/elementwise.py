@@ -14,6 +14,8 @@ from typing import Any
 
 import llvmlite.ir as ir
 
+from triton_dist.ir.dialects.arith import FLOAT_PREDICATES, INTEGER_PREDICATES
+
 from . import floats, libdevice, mathlib
 from .attrs import enum, get
 from .build import Builder, Value, full, lanes_of, like
@@ -147,7 +149,7 @@ def mulhiui(c: Ctx, a: Sequence[Value]) -> Value:
     return b.trunc(b.lshr(product, full(wide, bits)), a[0].type)
 
 
-CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+CMPI = tuple(INTEGER_PREDICATES)
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
@@ -231,24 +233,7 @@ def clampf(c: Ctx, a: Sequence[Value]) -> Value:
     return floats.narrow(b, bounded, c.out)
 
 
-CMPF = (
-    "false",
-    "oeq",
-    "ogt",
-    "oge",
-    "olt",
-    "ole",
-    "one",
-    "ord",
-    "ueq",
-    "ugt",
-    "uge",
-    "ult",
-    "ule",
-    "une",
-    "uno",
-    "true",
-)
+CMPF = tuple(FLOAT_PREDICATES)
 
 
 @handles("arith.cmpf")
