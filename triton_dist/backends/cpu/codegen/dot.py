@@ -14,9 +14,9 @@ import llvmlite.ir as ir
 
 from . import floats
 from .build import Builder, Value, i64, like
-from .domain import Chunk, Index, Loop, looped, nest, plan
+from .domain import Index, Loop, looped, nest, plan
 from .ltypes import Elem, named
-from .memory import choose, in_versions, loads_in, run, versioned
+from .memory import choose, in_versions, versioned
 from .tensor import Buffer, Map, Node
 
 if TYPE_CHECKING:
@@ -133,19 +133,8 @@ def initialise(k: Kernel, target: Buffer, c: Node) -> None:
     source = convert(c, target.elem)
     if source is target:
         return
-    run_or_version(k, target, source)
-
-
-def run_or_version(k: Kernel, target: Buffer, source: Node) -> None:
     walk = choose(source.shape, [source, target])
-
-    def body(loop: Loop, chunk: Chunk) -> None:
-        target.store(loop, chunk, loop.vector(source, chunk))
-
-    if loads_in([source]):
-        versioned(k, walk, body, [source])
-    else:
-        run(k, walk, body)
+    versioned(k, walk, lambda loop, chunk: target.store(loop, chunk, loop.vector(source, chunk)), [source])
 
 
 def _matmul(k: Kernel, a: Buffer, b: Buffer, c: Buffer, batch: Sequence[Index]) -> None:

@@ -103,7 +103,7 @@ class Kernel:
         for arg in (self.args_ptr, self.launch, self.arena):
             arg.add_attribute("noalias")
         self.pid = pid
-        self.jump_from_entry = self.b.branch(body)
+        self.b.branch(body)
         self.b.position_at_end(self.exit)
         self.b.ret(const(I32, 1))
         self.b.position_at_end(body)

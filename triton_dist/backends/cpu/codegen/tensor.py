@@ -15,7 +15,7 @@ import llvmlite.ir as ir
 
 from .build import Builder, Value, const, i64, known
 from .domain import ZERO, Chunk, Index, Lanes, Loop
-from .ltypes import I64, PTR, Elem, named
+from .ltypes import I64, PTR, Elem
 
 
 @dataclass(eq=False)
@@ -458,6 +458,3 @@ def _digit(loop: Loop, linear: Index, stride: int, extent: int) -> Index:
         base = b.and_(b.lshr(base, i64(stride.bit_length() - 1)), i64(extent - 1))
     lanes = None if linear.lanes is None else tuple(x // stride % extent for x in linear.lanes)
     return Index(base, lanes if lanes and any(lanes) else None, linear.level)
-
-
-INDEX = named("i64")

@@ -124,7 +124,7 @@ class Launcher:
         self.names = list(getattr(src.fn, "arg_names", ())) if hasattr(src, "fn") else []
         self.distributed = bool(getattr(metadata, "distributed", False))
         self.checked = bool(getattr(metadata, "checked", False))
-        self.signature = tuple(metadata.cpu_signature) if hasattr(metadata, "cpu_signature") else None
+        self.signature: tuple[Any, ...] | None = None
         self.arena = int(metadata.arena_size)
         self.blocking = bool(metadata.blocking)
         self.sites = list(metadata.sites)
