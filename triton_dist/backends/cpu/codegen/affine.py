@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .build import Builder, Value, const, i64, known
 from .ltypes import I1, I64, Elem
-from .tensor import Affine, AffineNode, Map, Node, Splat, Table, Term
+from .tensor import Affine, AffineNode, Buffer, Map, Node, Splat, Table, Term
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -198,6 +198,8 @@ def always(b: Builder, mask: Node) -> Value | None:
     """An i1 that is true only if the mask holds over its whole tile; None if that cannot be told."""
     if isinstance(mask, Splat):
         return mask.scalar
+    if isinstance(mask, Buffer):
+        return None if mask.origin is None else always(b, mask.origin)
     op = mask.op
     if op == "view":
         return always(b, mask.sources[0])

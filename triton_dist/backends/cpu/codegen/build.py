@@ -66,8 +66,8 @@ def _wrap(value: int, type_: Any) -> int:
 class Builder(IRBuilder):
     """llvmlite's builder with the few idioms that this engine repeats."""
 
-    scalef = False
-    """The target has AVX-512's instruction that scales by a power of two."""
+    scalef = 0
+    """fp32 lanes of AVX-512's instruction that scales by a power of two; 0 where there is none."""
 
     def iadd(self, a: Value, b: Value) -> Value:
         ka, kb = known(a), known(b)
@@ -175,6 +175,16 @@ class Builder(IRBuilder):
         if here is not block:
             # Not its end: hoisting may nest, and then the block we came from has its terminator already.
             self._block, self._anchor = here, anchor
+
+
+def narrow_vectors(function: Any, bits: int) -> None:
+    """Let LLVM use vectors of at most `bits` in this function. (llvmlite's own `add` knows no such attributes.)"""
+    set.update(function.attributes, [f'"min-legal-vector-width"="{bits}"', f'"prefer-vector-width"="{bits}"'])
+
+
+def widths(function: Any) -> list[str]:
+    """The attributes that `narrow_vectors` gave to a function."""
+    return [a for a in function.attributes if "vector-width" in a]
 
 
 def suffix(type_: ir.Type) -> str:

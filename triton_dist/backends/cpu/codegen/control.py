@@ -228,6 +228,7 @@ def _counted(
     b.cbranch(compare("<", index, upper), inner, done)
     b.position_at_end(inner)
     k.bind(body.args[0], index)
+    k.rounds[body] = index, lambda: b.add(index, step)
     with k.scratch():
         _round(k, body, args, cells)
     index.add_incoming(b.add(index, step), b.block)

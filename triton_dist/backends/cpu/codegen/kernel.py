@@ -20,7 +20,7 @@ from ..native.abi import offset
 from ..native.target import Target
 from . import uses
 from .bounds import Guard
-from .build import Builder, Value, const, i64
+from .build import Builder, Value, const, i64, narrow_vectors
 from .domain import Index, Loop, nest, plan
 from .elementwise import OPS, Ctx
 from .ltypes import I1, I32, I64, PTR, Elem, elem_of, named, shape_of
@@ -85,6 +85,13 @@ class Kernel:
         self.carried: dict[Any, Buffer] = {}
         """Loop-carried tensors: block argument -> the buffer it lives in."""
         self.flow: Flow | None = None
+        self.block: Any = None
+        """The block whose operations are being emitted."""
+        self.early: set[Any] = set()
+        self.rounds: dict[Any, tuple[Value, Callable[[], Value]]] = {}
+        """For the body of a loop, and for the kernel: what counts its rounds (or programs), and how the next is
+        counted.
+        """
         self._arena_at = self._arena_peak = 0
         self.uses = uses.Uses(function)
         self.function = function
@@ -98,7 +105,11 @@ class Kernel:
         body = self.fn.append_basic_block("body")
         self.exit = self.fn.append_basic_block("abort")
         self.b = Builder(self.entry)
-        self.b.scalef = self.target.vector_bits == 512
+        self.b.scalef = self.target.vector_bits // 32 if self.target.vector_bits == 512 else 0
+        import os
+        if os.environ.get("TD_NARROW"):
+            self.b.scalef = 8
+            narrow_vectors(self.fn, 256)
         self.args_ptr, *pid, self.launch, self.arena = self.fn.args
         for arg in (self.args_ptr, self.launch, self.arena):
             arg.add_attribute("noalias")
@@ -319,8 +330,24 @@ class Kernel:
 
     def block_ops(self, block: Any) -> None:
         """Emit a block's operations in order."""
+        outer, self.block = self.block, block
         for op in block.ops:
+            # A function that is called twice is emitted twice.
+            for result in op.results:
+                self.env.pop(result, None)
+        for op in block.ops:
+            if op in self.early:
+                self.early.remove(op)
+            else:
+                self.op(op)
+        self.block = outer
+
+    def emit_early(self, ops: Sequence[Any]) -> bool:
+        """Emit operations of the current block before their turn."""
+        for op in ops:
             self.op(op)
+            self.early.add(op)
+        return True
 
     def op(self, op: Any) -> None:
         handler = HANDLERS.get(op.name)
@@ -406,6 +433,8 @@ def compile_module(module: Any, target: Target, contract: bool = True, checked: 
 
     for i, arg in enumerate(public[0].body.blocks[0].args):
         kernel.env[arg] = _argument(kernel, i, elem_of(arg.type), shape_of(arg.type))
+    x = kernel.pid[0]
+    kernel.rounds[public[0].body.blocks[0]] = x, lambda: kernel.b.add(x, const(I32, 1))
     function_body(kernel, public[0], None)
     return kernel.finish()
 

@@ -28,7 +28,7 @@ def _poly(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
 
 def _scale_by_power(b: Builder, value: Value, exponent: Value) -> Value:
     """value * 2^exponent for an integral fp32 `exponent` of at most 252 in magnitude; subnormal results are exact."""
-    if b.scalef and (lanes_of(value) or 1) % 16 == 0:
+    if b.scalef and (lanes_of(value) or 1) % b.scalef == 0:
         return _scalef(b, value, exponent)
     wide = like(value, I32)
     whole = b.fptosi(exponent, wide)
@@ -40,13 +40,15 @@ def _scale_by_power(b: Builder, value: Value, exponent: Value) -> Value:
 
 
 def _scalef(b: Builder, value: Value, exponent: Value) -> Value:
-    """AVX-512's own scaling instruction, sixteen lanes at a time."""
-    piece = ir.VectorType(F32, 16)
+    """AVX-512's own scaling instruction, a machine vector at a time."""
+    n = b.scalef
+    piece, mask = ir.VectorType(F32, n), ir.Constant(ir.IntType(n), -1)
+    rounding = [ir.Constant(I32, 4)] if n == 16 else []
     parts = []
-    for at in range(0, value.type.count, 16):
-        x, e = (v if v.type == piece else b.shuffle(v, range(at, at + 16)) for v in (value, exponent))
-        args = [x, e, full(piece, 0.0), ir.Constant(ir.IntType(16), -1), ir.Constant(I32, 4)]
-        parts.append(b.call_intrinsic("llvm.x86.avx512.mask.scalef.ps.512", piece, args))
+    for at in range(0, value.type.count, n):
+        x, e = (v if v.type == piece else b.shuffle(v, range(at, at + n)) for v in (value, exponent))
+        args = [x, e, full(piece, 0.0), mask, *rounding]
+        parts.append(b.call_intrinsic(f"llvm.x86.avx512.mask.scalef.ps.{32 * n}", piece, args))
     while len(parts) > 1:
         parts = [b.concat(x, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
     return parts[0]

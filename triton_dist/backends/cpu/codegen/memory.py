@@ -277,6 +277,7 @@ def materialise(k: Kernel, node: Node, target: Buffer | None = None, width: int 
     walk = choose(node.shape, [node], width)
     if target is None:
         target = k.allocate(node.shape, node.elem, walk.order)
+        target.origin = node
     buffer = target
     versioned(k, walk, lambda loop, chunk: buffer.store(loop, chunk, loop.vector(node, chunk)), [node])
     return buffer

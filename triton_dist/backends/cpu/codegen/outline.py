@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import llvmlite.ir as ir
 
-from .build import Builder, Value, i64, lanes_of, scalar_type, suffix
+from .build import Builder, Value, i64, lanes_of, scalar_type, suffix, widths
 from .ltypes import F32, F64
 
 Emit = Callable[[Builder, Sequence[Value]], Value]
@@ -19,7 +19,7 @@ def outlined(b: Builder, name: str, result: ir.Type, args: Sequence[Value], emit
     `result` is the scalar type of what it returns; it is as wide as the arguments. Vectors go through in pieces that
     leave the function enough registers.
     """
-    width, piece = lanes_of(args[0]), 16 if b.scalef else 8
+    width, piece = lanes_of(args[0]), max(b.scalef, 8)
     if width is None or width <= piece:
         return _call(b, name, result, args, emit)
     parts = [
@@ -41,6 +41,8 @@ def _call(b: Builder, name: str, result: ir.Type, args: Sequence[Value], emit: E
         function.linkage = "internal"
         for attribute in ("nounwind", "noinline"):
             function.attributes.add(attribute)
+        # The same machine vectors as the caller's: vectors are passed in them.
+        function.attributes.update(widths(b.function))
         inner = Builder(function.append_basic_block("entry"))
         inner.scalef = b.scalef
         inner.ret(emit(inner, function.args))

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import llvmlite.ir as ir
 
-from . import floats
+from . import ahead, floats
+from .ahead import Hint
 from .attrs import integer
 from .build import Value, i64
 from .domain import ZERO, Chunk, Index, Lanes, Loop, nest, plan
@@ -35,7 +36,7 @@ def emit(k: Kernel, op: Any) -> None:
     rest = tuple(n for d, n in enumerate(shape) if d != axis)
     # A result of rank 0 is a scalar; anything else goes to buffers.
     targets = [k.allocate(rest, n.elem) for n in nodes] if rest else []
-    results = _reduce(k, nodes, axis, block, targets)
+    results = _reduce(k, nodes, axis, block, targets, ahead.hints(k, op))
     for i, result in enumerate(op.results):
         if rest:
             k.bind(result, targets[i])
@@ -82,7 +83,9 @@ def _scattered(node: Node) -> bool:
     )
 
 
-def _reduce(k: Kernel, nodes: Sequence[Node], axis: int, block: Any, targets: Sequence[Buffer]) -> list[Value]:
+def _reduce(
+    k: Kernel, nodes: Sequence[Node], axis: int, block: Any, targets: Sequence[Buffer], hints: Sequence[Hint]
+) -> list[Value]:
     shape = nodes[0].shape
     walk = choose(shape, nodes, WIDTH)
     lanes_on_axis = walk.covered[axis] > 1 or shape[axis] == 1 or walk.width == 1
@@ -99,7 +102,7 @@ def _reduce(k: Kernel, nodes: Sequence[Node], axis: int, block: Any, targets: Se
     out: list[list[Value]] = []
 
     def body(chunk: Chunk) -> None:
-        totals = _along(k, loop, nodes, axis, block, chunk, inner_width)
+        totals = _along(k, loop, nodes, axis, block, chunk, inner_width, hints)
         if lanes_on_axis:
             totals = _across(k, totals, nodes, block)
         if targets:
@@ -112,7 +115,16 @@ def _reduce(k: Kernel, nodes: Sequence[Node], axis: int, block: Any, targets: Se
     return out[0]
 
 
-def _along(k: Kernel, loop: Loop, nodes: Sequence[Node], axis: int, block: Any, chunk: Chunk, step: int) -> list[Value]:
+def _along(
+    k: Kernel,
+    loop: Loop,
+    nodes: Sequence[Node],
+    axis: int,
+    block: Any,
+    chunk: Chunk,
+    step: int,
+    hints: Sequence[Hint],
+) -> list[Value]:
     """Accumulate along the axis, `step` of its elements at a time."""
     extent = nodes[0].shape[axis]
     pattern = tuple(range(step)) if step > 1 else None
@@ -122,6 +134,8 @@ def _along(k: Kernel, loop: Loop, nodes: Sequence[Node], axis: int, block: Any, 
         dims = list(chunk.dims)
         dims[axis] = index
         here = loop.chunk(dims, width)
+        for hint in hints:
+            hint.emit(loop, here)
         return [loop.vector(n, here) for n in nodes]
 
     if extent == step:

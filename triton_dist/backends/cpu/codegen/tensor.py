@@ -205,6 +205,8 @@ class Buffer(Node):
 
     pointer: Value = field(default_factory=lambda: i64(0))
     strides: tuple[int, ...] = ()
+    origin: Node | None = None
+    """What it was computed from, where nothing else is ever written to it: what is known of that is known of it."""
 
     def __hash__(self) -> int:
         return id(self)

@@ -42,7 +42,8 @@ class Uses:
             self._backward(op)
 
     def _forward(self, op: Any) -> None:
-        if not op.results or not lazy(op):
+        # Scalars are computed once, whatever reads them.
+        if not op.results or not lazy(op) or not is_tensor(op.results[0]):
             return
         below = sum(self.cost.get(v, 0) for v in op.operands)
         own = 4 if op.name == "tt.load" else COST.get(op.name, 0)

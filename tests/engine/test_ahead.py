@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Asking for memory ahead of time, and loops in two versions: what is emitted, and that results stay the same."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+from triton_dist import knobs
+
+WRITE, READ = r"@\"llvm\.prefetch\.p0\"\(.*i32 1, i32 3", r"@\"llvm\.prefetch\.p0\"\(.*i32 0, i32 3"
+
+
+@triton.jit
+def softmax(out, x, stride_x, stride_out, rows, columns, BLOCK: tl.constexpr):
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0)):
+        offsets = tl.arange(0, BLOCK)
+        mask = offsets < columns
+        values = tl.load(x + row * stride_x + offsets, mask=mask, other=-float("inf"))
+        exps = tl.exp(values - tl.max(values, axis=0))
+        tl.store(out + row * stride_out + offsets, exps / tl.sum(exps, axis=0), mask=mask)
+
+
+@triton.jit
+def centre(out, x, columns, BLOCK: tl.constexpr):
+    """One row a program."""
+    offsets = tl.program_id(0) * columns + tl.arange(0, BLOCK)
+    mask = tl.arange(0, BLOCK) < columns
+    values = tl.load(x + offsets, mask=mask, other=0.0)
+    tl.store(out + offsets, values - tl.sum(values, axis=0) / columns, mask=mask)
+
+
+def softmaxed(rows: int, columns: int, block: int) -> tuple[torch.Tensor, triton.compiler.CompiledKernel]:
+    x = torch.randn(rows, columns)
+    out = torch.full_like(x, float("nan"))
+    kernel = softmax[(3,)](out, x, columns, columns, rows, columns, BLOCK=block)
+    torch.testing.assert_close(out, torch.softmax(x, 1), rtol=1e-5, atol=1e-6)
+    return out, kernel
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(7, 512), (5, 501), (1, 300), (64, 257)])
+def test_the_last_reduction_asks_for_the_result_and_the_next_row(rows: int, columns: int) -> None:
+    _, kernel = softmaxed(rows, columns, 512)
+    text = kernel.asm["llir"]
+    # Four lines a chunk of 64 elements, in one loop each.
+    assert len(re.findall(WRITE, text)) == 4
+    assert len(re.findall(READ, text)) == 4
+
+
+def test_small_tiles_are_left_to_the_hardware() -> None:
+    _, kernel = softmaxed(5, 64, 64)
+    assert "prefetch" not in kernel.asm["llir"]
+
+
+def test_the_checked_mode_asks_for_nothing() -> None:
+    knobs.check_bounds = True
+    try:
+        _, kernel = softmaxed(5, 500, 512)
+    finally:
+        knobs.check_bounds = False
+    assert "prefetch" not in kernel.asm["llir"]
+
+
+def test_the_next_program_follows_where_there_is_no_loop() -> None:
+    x = torch.randn(9, 1000)
+    out = torch.empty_like(x)
+    kernel = centre[(9,)](out, x, 1000, BLOCK=1024)
+    torch.testing.assert_close(out, x - x.mean(1, keepdim=True))
+    assert re.search(READ, kernel.asm["llir"])
+    assert re.search(WRITE, kernel.asm["llir"])
+
+
+@triton.jit
+def rows_by_index(out, index, x, columns, BLOCK: tl.constexpr):
+    """Where a row goes is read from memory between two stores: that cannot be known ahead."""
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    mask = offsets < columns
+    values = tl.load(x + row * columns + offsets, mask=mask, other=0.0)
+    total = tl.sum(values, axis=0)
+    tl.store(index + row, (row + 1) % tl.num_programs(0))
+    target = tl.load(index + row + tl.zeros((BLOCK,), tl.int32))
+    tl.store(out + target * columns + offsets, values + total, mask=mask)
+
+
+def test_addresses_that_come_from_memory_wait_their_turn() -> None:
+    x, index = torch.randn(6, 500), torch.zeros(6, dtype=torch.int32)
+    out = torch.empty_like(x)
+    rows_by_index[(6,)](out, index, x, 500, BLOCK=512)
+    torch.testing.assert_close(out, (x + x.sum(1, keepdim=True)).roll(1, 0), rtol=1e-4, atol=1e-4)
+
+
+@triton.jit(noinline=True)
+def add_total(out, x, row, columns, BLOCK: tl.constexpr):
+    offsets = row * columns + tl.arange(0, BLOCK)
+    mask = tl.arange(0, BLOCK) < columns
+    values = tl.load(x + offsets, mask=mask, other=0.0)
+    tl.store(out + offsets, values + tl.sum(values, axis=0), mask=mask)
+
+
+@triton.jit
+def twice(out, x, columns, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        add_total(out, x, 0, columns, BLOCK)
+    else:
+        add_total(out, x, 2, columns, BLOCK)
+    add_total(out, x, 2 * tl.program_id(0) + 1, columns, BLOCK)
+
+
+def test_a_function_called_twice_has_its_own_addresses_each_time() -> None:
+    x = torch.randn(4, 500)
+    out = torch.full_like(x, float("nan"))
+    twice[(2,)](out, x, 500, BLOCK=512)
+    torch.testing.assert_close(out, x + x.sum(1, keepdim=True), rtol=1e-4, atol=1e-4)
+
+
+@triton.jit
+def wrapped(out, x, n, k, BLOCK: tl.constexpr):
+    """Columns modulo n, as Triton's matmul has them, under a mask that a scalar of the loop decides."""
+    columns = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)) % n
+    rows = tl.arange(0, 16)
+    total = tl.zeros((16, BLOCK), tl.float32)
+    for first in range(0, k, 16):
+        mask = rows[:, None] < k - first
+        total += tl.load(x + (first + rows)[:, None] * n + columns[None, :], mask=mask, other=0.0)
+    tl.store(out + rows[:, None] * n + columns[None, :], total)
+
+
+@pytest.mark.parametrize(("n", "k"), [(128, 32), (100, 32), (128, 37), (64, 5)])
+def test_wrapped_columns_are_gathered_only_where_they_wrap(n: int, k: int) -> None:
+    x, out = torch.randn(k, n), torch.zeros(16, n)
+    kernel = wrapped[(triton.cdiv(n, 64),)](out, x, n, k, BLOCK=64)
+    padded = torch.cat([x, torch.zeros(-k % 16, n)]).view(-1, 16, n)
+    torch.testing.assert_close(out, padded.sum(0), rtol=1e-5, atol=1e-5)
+    text = kernel.asm["llir"]
+    assert "llvm.masked.gather" in text
+    loop = text[text.index("for.body:") :]
+    assert re.search(r"= load <32 x float>, ptr", loop), "no version for columns that follow each other"

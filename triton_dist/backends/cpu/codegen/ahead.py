@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""Asking for memory ahead of time.
+
+A kernel that works on rows reads a row, computes, and writes a row: while it computes, memory idles, and while it
+reads or writes, it waits for lines that no hardware prefetcher could guess, since the next row is elsewhere. So the
+last reduction before a store also asks for the lines that the store will write, and for those that the next round of
+the loop (or the next program) will read. These are hints: a wrong address costs bandwidth and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import llvmlite.ir as ir
+from llvmlite.ir import instructions
+
+from .build import Builder, Value, const, known
+from .domain import Chunk, Index, Loop
+from .ltypes import I32, shape_of
+from .memory import locate
+from .tensor import Affine, AffineNode, Node, Splat, pointer_of
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
+
+LINE = 64
+"""Bytes of a cache line."""
+
+LEAST = 16 * LINE
+"""Tiles smaller than this are left to the hardware."""
+
+ADDRESSES = frozenset({
+    "arith.addi", "arith.andi", "arith.cmpi", "arith.constant", "arith.extsi", "arith.muli", "arith.subi",
+    "tt.addptr", "tt.broadcast", "tt.expand_dims", "tt.get_program_id", "tt.make_range", "tt.splat",
+})  # fmt: skip
+"""Operations that may be emitted before their turn: they compute where something is, and cannot fail."""
+
+
+@dataclass(eq=False)
+class Hint:
+    """A tile to be asked for; `mask` says which of it is used."""
+
+    pointer: Node
+    mask: Node | None
+    size: int
+    write: bool
+
+    def emit(self, loop: Loop, chunk: Chunk) -> None:
+        """Ask for the lines of one chunk."""
+        address, kind = locate(loop, self.pointer, chunk, self.size)
+        if kind != "contiguous" or chunk.width * self.size < LINE:
+            return
+        b = loop.b
+        if self.mask is not None:
+            wanted = loop.scalar(self.mask, loop.chunk([_first(loop, d) for d in chunk.dims], 1))
+            assert self.pointer.affine is not None
+            address = b.select(wanted, address, self.pointer.affine.base)
+        for at in range(0, chunk.width * self.size, LINE):
+            prefetch(b, b.add(address, const(address.type, at)), self.write)
+
+
+def _first(loop: Loop, index: Index) -> Index:
+    """The index of a chunk's first lane."""
+    return loop.derived(("first", index), lambda: Index(index.base, None, index.level))
+
+
+def prefetch(b: Builder, address: Value, write: bool) -> None:
+    """Ask for a line of data, to be kept in all levels of the cache."""
+    pointer = pointer_of(b, address)
+    flags = (const(I32, n) for n in (int(write), 3, 1))
+    b.call_intrinsic("llvm.prefetch.p0", ir.VoidType(), [pointer, *flags])
+
+
+# Which tiles
+
+
+def hints(k: Kernel, op: Any) -> list[Hint]:
+    """What the loop of `op`, a reduction, should ask for: all of its own shape, if it is the last before a store."""
+    shape = shape_of(op.operands[0].type)
+    block = op.parent_block()
+    if k.checked or shape is None:
+        return []
+    stores = _stores_after(op, shape)
+    if not stores:
+        return []
+    found = [_of_store(k, store) for store in stores]
+    if (shift := _next_round(k, block)) is not None:
+        found += [_of_load(k, load, shift) for load in _loads(block, shape)]
+    return [hint for hint in found if hint is not None]
+
+
+def _stores_after(op: Any, shape: tuple[int, ...]) -> list[Any]:
+    """The stores of a block that follow with no reduction of the same shape between."""
+    found = []
+    while (op := op.next_op) is not None:
+        if op.name == "tt.reduce" and shape_of(op.operands[0].type) == shape:
+            return []
+        if op.name == "tt.store" and shape_of(op.operands[0].type) == shape:
+            found.append(op)
+    return found
+
+
+def _loads(block: Any, shape: tuple[int, ...]) -> list[Any]:
+    return [op for op in block.ops if op.name == "tt.load" and shape_of(op.results[0].type) == shape]
+
+
+def _of_store(k: Kernel, op: Any) -> Hint | None:
+    mask = early(k, op.operands[2]) if len(op.operands) > 2 else None
+    return _hint(early(k, op.operands[0]), mask, write=True)
+
+
+def _of_load(k: Kernel, op: Any, shift: Callable[[Value], Value | None]) -> Hint | None:
+    pointer = k.env.get(op.operands[0])
+    if not isinstance(pointer, Node) or pointer.affine is None:
+        return None
+    base = shift(pointer.affine.base)
+    if base is None:
+        return None
+    moved = AffineNode(pointer.shape, pointer.elem, Affine(base, pointer.affine.terms))
+    mask = k.env.get(op.operands[1]) if len(op.operands) > 1 else None
+    return _hint(moved, mask, write=False)
+
+
+def _hint(pointer: Node | Value | None, mask: Node | Value | None, write: bool) -> Hint | None:
+    if not isinstance(pointer, Node) or pointer.affine is None or not pointer.affine.linear:
+        return None
+    size = pointer.elem.pointee.size if pointer.elem.pointee else 1
+    count = size
+    for n in pointer.shape:
+        count *= n
+    told = isinstance(mask, Node) and not mask.reads and not isinstance(mask, Splat)
+    return Hint(pointer, mask if told else None, size, write) if count >= LEAST else None
+
+
+def early(k: Kernel, value: Any) -> Node | Value | None:
+    """What an address is, emitted before its turn if need be; None if that would take more than address arithmetic."""
+    if value in k.env:
+        return k.env[value]
+    wanted: list[Any] = []
+    return k.env[value] if _gather(k, value, wanted) and k.emit_early(wanted) else None
+
+
+def _gather(k: Kernel, value: Any, wanted: list[Any]) -> bool:
+    """The operations that `value` still needs, in order."""
+    op = value.owner
+    if value in k.env:
+        return not (isinstance(found := k.env[value], Node) and found.reads)
+    if op in wanted:
+        return True
+    if getattr(op, "name", "") not in ADDRESSES or op.parent_block() is not k.block:
+        return False
+    if not all(_gather(k, operand, wanted) for operand in op.operands):
+        return False
+    wanted.append(op)
+    return True
+
+
+# The next round's addresses
+
+
+def _next_round(k: Kernel, block: Any) -> Callable[[Value], Value | None] | None:
+    """How a scalar changes from this round of the innermost loop (or this program) to the next one."""
+    found = k.rounds.get(block)
+    if found is None:
+        return None
+    index, following = found
+    return lambda value: shifted(k.b, value, index, following())
+
+
+def shifted(b: Builder, value: Value, old: Value, new: Value) -> Value | None:
+    """`value` computed again with `new` in place of `old`; None if it does not depend on that, or not only by adding
+    and multiplying.
+    """
+    memo: dict[Value, Value | None] = {old: new}
+    result = _recomputed(b, value, memo, old)
+    return None if result is value else result
+
+
+def _recomputed(b: Builder, value: Value, memo: dict[Value, Value | None], old: Value) -> Value | None:
+    if value in memo:
+        return memo[value]
+    if not isinstance(value, instructions.Instruction):
+        return value
+    if not _depends(value, old, set()):
+        return value
+    memo[value] = None
+    operands = [_recomputed(b, operand, memo, old) for operand in value.operands]
+    if value.opname in AGAIN and not any(operand is None for operand in operands):
+        memo[value] = AGAIN[value.opname](b, operands, value.type)
+    return memo[value]
+
+
+AGAIN: dict[str, Callable[[Builder, list[Value], Any], Value]] = {
+    "add": lambda b, v, t: b.iadd(v[0], v[1]),
+    "sub": lambda b, v, t: b.isub(v[0], v[1]),
+    "mul": lambda b, v, t: b.imul(v[0], v[1]),
+    "sext": lambda b, v, t: b.resize(v[0], t),
+    "trunc": lambda b, v, t: b.resize(v[0], t),
+    "zext": lambda b, v, t: b.resize(v[0], t, signed=False),
+}
+
+
+def _depends(value: Value, on: Value, seen: set[Value]) -> bool:
+    stack = [value]
+    while stack:
+        here = stack.pop()
+        if here is on:
+            return True
+        if here in seen or not isinstance(here, instructions.Instruction) or known(here) is not None:
+            continue
+        seen.add(here)
+        stack.extend(here.operands)
+    return False
