@@ -68,7 +68,10 @@ def _kernels():
     words = dict.fromkeys(("signal_ptr", "ready_ptr", "free_ptr"), "*i64")
     single = dict.fromkeys(("partial_ptr", "shard_ptr", "x_ptr", "y_ptr", "queue_ptr", "data", "out"), "*fp32")
     types = {**numbers, **half, **words, **single, "sig": "*i32", "scale": "fp32", "dest": "*bf16", "source": "*bf16"}
-    gathered = {**types, "gathered_ptr": "*fp32"}
+    gathered = {
+        **types, "stage_ptr": "*fp32", "out_ptr": "*fp32", "count_ptr": "*i64", "piece": "i32", "pieces": "i32",
+    }  # fmt: skip
+    whole = {"DIRECT": False, "BLOCK": 256, "PES": 2}
     both = (".cube", ".vector")
     identity = [f"aclshmem_{name}{core}" for name in ("my_pe", "n_pes") for core in both]
     return {
@@ -81,7 +84,7 @@ def _kernels():
             "aclshmem_signal_wait_until", "aclshmem_bfloat16_putmem_signal", "aclshmem_bfloat16_getmem",
             "aclshmemx_barrier_all_vec",
         ]),
-        "all_gather": (all_gather.push_all_gather_kernel, gathered, {"BLOCK": 256}, [
+        "all_gather": (all_gather.push_all_gather_kernel, gathered, whole, [
             "aclshmem_my_pe", "aclshmem_n_pes", "aclshmem_ptr_float", "aclshmem_int64_p", "aclshmem_wait_int64",
         ]),
         "producer_consumer": (producer_consumer.producer_consumer_kernel, types, queues, [

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import ctypes
+import sys
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +17,7 @@ from triton_dist.backends.cuda import adapter as module
 from triton_dist.backends.cuda import library, nvshmem
 from triton_dist.backends.cuda.adapter import CudaAdapter
 from triton_dist.backends.cuda.modules import MODULES, Modules
+from triton_dist.backends.cuda.stream_ops import StreamOps
 from triton_dist.errors import (
     BadSignal,
     NotInitialized,
@@ -42,6 +45,20 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NVSHMEM_SYMMETRIC_SIZE", raising=False)
 
 
+class FakeStreamOps:
+    """Does at once what a stream would do."""
+
+    def __init__(self, raw: FakeBindings) -> None:
+        self.calls = raw.calls
+
+    def write(self, stream: int, address: int, value: int) -> None:
+        self.calls.append(("write", stream, value))
+        ctypes.c_uint64.from_address(address).value = value
+
+    def wait(self, stream: int, address: int, value: int, cmp: str) -> None:
+        self.calls.append(("wait", stream, ctypes.c_uint64.from_address(address).value, value, cmp))
+
+
 @pytest.fixture
 def raw() -> FakeBindings:
     return FakeBindings()
@@ -56,7 +73,7 @@ def pe(raw: FakeBindings) -> Iterator[CudaAdapter]:
 
 
 def start(raw: FakeBindings) -> CudaAdapter:
-    made = CudaAdapter(nvshmem.Nvshmem(raw))
+    made = CudaAdapter(nvshmem.Nvshmem(raw), FakeStreamOps(raw))  # type: ignore[arg-type]
     made.init(ShmemConfig(pe=0, n_pes=raw.n_pes(), heap_size=1 << 16))
     return made
 
@@ -102,6 +119,8 @@ def test_a_peer_that_is_far_away_is_reached_by_nvshmem() -> None:
     assert raw.calls[-1] == ("quiet_on_stream", 5)
     pe.get(torch.empty(16), made, 1)
     assert ("getmem_on_stream", 64, 1, 5) in raw.calls
+    pe.signal(pe.create_signals(1, torch.int64), 3, "set", 1)
+    assert raw.calls[-1] == ("signal_op_on_stream", 3, 9, 1, 5)
     with pytest.raises(NvshmemError, match=r"cannot be reached by loads and stores.*shmem\.put"):
         pe.peer_tensor(made, 1)
     with pytest.raises(NvshmemError, match="must be contiguous"):
@@ -113,7 +132,8 @@ def test_signals(raw: FakeBindings, pe: CudaAdapter) -> None:
     flags = pe.create_signals(3, torch.int64)
     assert flags.stride(0) == 1
     pe.signal(flags[1], -1, "set", 1)
-    assert raw.calls[-1] == ("signal_op_on_stream", (1 << 64) - 1, 9, 1, 5)
+    assert raw.calls[-1] == ("write", 5, (1 << 64) - 1)
+    assert pe.peer_tensor(flags, 1).tolist() == [0, -1, 0]
     pe.signal(flags[1], 2, "add", 1)
     assert raw.calls[-1] == ("signal_op_on_stream", 2, 10, 1, 5)
     flags[0] = 4
@@ -124,6 +144,48 @@ def test_signals(raw: FakeBindings, pe: CudaAdapter) -> None:
         pe.create_signals(1, torch.int32)
     with pytest.raises(BadSignal, match="one int64 or uint64 element"):
         pe.signal(flags, 1, "set", 1)
+
+
+def test_a_stream_waits_for_a_signal(raw: FakeBindings, pe: CudaAdapter) -> None:
+    flags = pe.create_signals(2, torch.int64)
+    flags[1] = 7
+    pe.stream_wait_signal(flags[1], 6)
+    assert raw.calls[-1] == ("wait", 5, 7, 6, "ge")
+    pe.stream_wait_signal(flags[1], 7, "eq")
+    assert raw.calls[-1] == ("wait", 5, 7, 7, "eq")
+    with pytest.raises(BadSignal, match=r"cmp = 'ne' is unknown; valid: ge, eq"):
+        pe.stream_wait_signal(flags[1], 7, "ne")
+    with pytest.raises(NotSymmetric):
+        pe.stream_wait_signal(torch.zeros(1, dtype=torch.int64), 7)
+
+
+class FakeDriver:
+    def __init__(self, status: int) -> None:
+        self.status, self.calls = status, []
+
+    def __getattr__(self, name: str) -> Callable[..., tuple[int]]:
+        def call(*args: int) -> tuple[int]:
+            self.calls.append((name, *args))
+            return (self.status,)
+
+        return call
+
+
+def test_memory_operations_of_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    ops = StreamOps.__new__(StreamOps)
+    ops._driver = FakeDriver(0)
+    ops.write(5, 64, 3)
+    ops.wait(5, 64, 3, "ge")
+    ops.wait(5, 64, 3, "eq")
+    write, *waits = ops._driver.calls
+    assert write == ("cuStreamWriteValue64", 5, 64, 3, 0)
+    assert waits == [("cuStreamWaitValue64", 5, 64, 3, flag) for flag in (0, 1)]
+    ops._driver = FakeDriver(801)
+    with pytest.raises(NvshmemError, match="cuStreamWriteValue64: CUDA says 801"):
+        ops.write(5, 64, 3)
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    with pytest.raises(NvshmemError, match=r"cuda-bindings is missing .*pip install"):
+        StreamOps()
 
 
 def test_barrier_on_the_stream_and_on_the_host(raw: FakeBindings, pe: CudaAdapter) -> None:

@@ -137,6 +137,10 @@ class RuntimeAdapter(ABC):
         """Wait on the host until `signal` of this PE compares to `value`; returns the value seen."""
         raise self._not_yet("wait_signal")
 
+    def stream_wait_signal(self, signal: torch.Tensor, value: int, cmp: str = "ge") -> None:
+        """What follows on the current stream follows `signal`; where there are no streams, waits."""
+        self.wait_signal(signal, value, cmp)
+
     def is_symmetric(self, tensor: torch.Tensor) -> bool:
         """Whether `tensor` is, or is a view of, a live tensor of this PE's heap."""
         raise self._not_yet("is_symmetric")

@@ -3,8 +3,24 @@
 
 from .all_gather import AllGather
 from .all_gather_gemm import AllGatherGemm
+from .all_gather_matmul import AllGatherMatmul
+from .all_reduce import AllReduce
 from .exchange import Exchange
 from .gemm_all_reduce import GemmAllReduce
+from .matmul_all_reduce import MatmulAllReduce
+from .matmul_reduce_scatter import MatmulReduceScatter
 from .producer_consumer import ProducerConsumer
+from .reduce_scatter import ReduceScatter
 
-__all__ = ["AllGather", "AllGatherGemm", "Exchange", "GemmAllReduce", "ProducerConsumer"]
+__all__ = [
+    "AllGather",
+    "AllGatherGemm",
+    "AllGatherMatmul",
+    "AllReduce",
+    "Exchange",
+    "GemmAllReduce",
+    "MatmulAllReduce",
+    "MatmulReduceScatter",
+    "ProducerConsumer",
+    "ReduceScatter",
+]

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 # What a kernel receives is not what Python passes to it.
-# pyright: reportArgumentType=false
+# pyright: reportArgumentType=false, reportGeneralTypeIssues=false, reportCallIssue=false
 """Push all-gather: every PE writes its shard into every other PE's memory and signals each piece."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 import triton
@@ -12,55 +14,86 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
-from triton_dist.kernels.exchange import Collective, Exchange, check_operand
+from triton_dist.kernels.counted import Counted, Plan, await_all, call_done, call_number, slots_of, tell_all
+from triton_dist.kernels.exchange import check_operand
+
+DIRECT_BYTES = 512 << 10
+"""Shards of this size go straight into the result, at the price of a round of signals before."""
 
 
-@triton_dist.jit(do_not_specialize=["epoch"])
+@triton.jit
+def _push(shard_ptr, target_ptr, me, begin, piece, count, BLOCK: tl.constexpr, PES: tl.constexpr):
+    """A piece to all other PEs: read once, written to each; everyone begins with another one."""
+    for start in range(begin, begin + piece, BLOCK):
+        offsets = start + tl.arange(0, BLOCK)
+        values = tl.load(shard_ptr + offsets, mask=offsets < count)
+        for step in tl.static_range(1, PES):
+            tl.store(dl.symm_at(target_ptr, (me + step) % PES) + offsets, values, mask=offsets < count)
+
+
+@triton.jit
+def _copy(source_ptr, target_ptr, begin, piece, count, BLOCK: tl.constexpr):
+    for start in range(begin, begin + piece, BLOCK):
+        offsets = start + tl.arange(0, BLOCK)
+        tl.store(target_ptr + offsets, tl.load(source_ptr + offsets, mask=offsets < count), mask=offsets < count)
+
+
+@triton_dist.jit
 def push_all_gather_kernel(
-    shard_ptr, gathered_ptr, signal_ptr, count, chunk, epoch,
-    BLOCK: tl.constexpr,
+    shard_ptr, stage_ptr, out_ptr, signal_ptr, count_ptr, count, piece, pieces,
+    DIRECT: tl.constexpr, BLOCK: tl.constexpr, PES: tl.constexpr,
 ):
-    """Program i pushes piece i of the shard to every PE, then waits for piece i of every shard.
+    """Program i pushes pieces i, i + programs, ... of the shard to every PE, then waits for the same of every shard.
 
-    `chunk` elements make a piece. Piece i of PE s has signal s * programs + i on the PE that receives it.
+    DIRECT: into the others' results, once all are done with those. Otherwise into staging memory, from where each PE
+    copies what has come.
     """
-    me, pes = dl.rank(), dl.num_ranks()
+    number = call_number(count_ptr)
+    me = dl.rank()
     program, programs = tl.program_id(0), tl.num_programs(0)
-    begin = program * chunk
-    end = tl.minimum(begin + chunk, count)
-    mine = gathered_ptr + tl.cast(me, tl.int64) * count
-    for step in range(pes):
-        peer = (me + step) % pes  # everyone begins with another peer: no PE receives from all at once
-        target = dl.symm_at(mine, peer)
-        for start in range(begin, end, BLOCK):
-            offsets = start + tl.arange(0, BLOCK)
-            x = tl.load(shard_ptr + offsets, mask=offsets < end)
-            tl.store(target + offsets, x, mask=offsets < end)
-        slot = dl.signal_slot(signal_ptr, me * programs + program)
-        dl.notify(slot, peer, signal=epoch, sig_op="set", comm_scope="inter_node")
-    for source in range(pes):
-        dl.wait(dl.signal_slot(signal_ptr, source * programs + program), 1, "sys", "acquire", waitValue=epoch)
+    mine = tl.cast(me, tl.int64) * count
+    if DIRECT:
+        ready = slots_of(signal_ptr, number, 1, 2, program, pieces, PES)
+        tell_all(ready, number, me, PES)
+        target_ptr = dl.consume_token(out_ptr + mine, await_all(ready, number, PES))
+    else:
+        stage_ptr += (number % 2) * PES * count
+        target_ptr = stage_ptr + mine
+    for index in range(program, pieces, programs):
+        _push(shard_ptr, target_ptr, me, index * piece, piece, count, BLOCK, PES)
+        tell_all(slots_of(signal_ptr, number, 0, 2, index, pieces, PES), number, me, PES)
+        _copy(shard_ptr, out_ptr + mine, index * piece, piece, count, BLOCK)
+    for index in range(program, pieces, programs):
+        token = await_all(slots_of(signal_ptr, number, 0, 2, index, pieces, PES), number, PES)
+        if not DIRECT:
+            came_ptr = dl.consume_token(stage_ptr, token)
+            for step in tl.static_range(1, PES):
+                theirs = tl.cast((me + step) % PES, tl.int64) * count
+                _copy(came_ptr + theirs, out_ptr + theirs, index * piece, piece, count, BLOCK)
+    call_done(count_ptr, number)
 
 
-class AllGather(Collective):
-    """Gathers a shard of `shape` from every PE. Contract of the calls: see `Exchange`."""
+class AllGather(Counted):
+    """Gathers a shard of `shape` from every PE. Every PE makes the same calls in the same order.
 
-    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, *, programs: int = 4, block: int = 4096) -> None:
-        self.shape, self.dtype = shape, dtype
-        self.programs, self.block = programs, block
-        pes = shmem.n_pes()
-        self._exchange = Exchange((pes, *shape), dtype, pes * programs)
+    `result` keeps its place, so a CUDA graph may hold a call and what reads it.
+    """
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: torch.dtype, *, direct: bool | None = None, plan: Plan | None = None
+    ) -> None:
+        self.shape = shape
+        count, pes = math.prod(shape), shmem.n_pes()
+        self._direct = count * dtype.itemsize >= DIRECT_BYTES if direct is None else direct
+        super().__init__((1,) if self._direct else (pes, *shape), dtype, count, 2, plan)
+        self.result = self._make_symmetric((pes, *shape))
 
     def __call__(self, shard: torch.Tensor) -> torch.Tensor:
-        """All shards, PE by PE: n_pes x shape, in symmetric memory; valid until the next call."""
+        """All shards, PE by PE: n_pes x shape; valid until the next call."""
         check_operand("AllGather", "shard", shard, self.shape, self.dtype)
-        turn = self._exchange.turn()
-        count = shard.numel()
-        push_all_gather_kernel[(self.programs,)](
-            shard.contiguous(), turn.buffer, turn.signals, count, triton.cdiv(count, self.programs), turn.epoch,
-            BLOCK=self.block,
+        plan, count = self.plan, shard.numel()
+        push_all_gather_kernel[(self._programs,)](
+            shard.contiguous(), self._stage, self.result, self._signals, self._numbers, count, plan.piece, self._pieces,
+            DIRECT=self._direct, BLOCK=plan.block, PES=shmem.n_pes(), num_warps=plan.warps,
         )
-        return turn.buffer
-
-    def free(self) -> None:
-        self._exchange.free()
+        return self.result

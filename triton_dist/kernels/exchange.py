@@ -50,6 +50,11 @@ class Turn:
     signals: torch.Tensor
     epoch: int
 
+    @property
+    def half(self) -> int:
+        """Which of the two copies it is."""
+        return self.epoch % 2
+
 
 class Exchange:
     """A symmetric buffer with its signals, twice, used in turn by call after call of one kernel.
@@ -76,6 +81,10 @@ class Exchange:
         self._calls += 1
         half = self._calls % 2
         return Turn(self._buffers[half], self._signals[half], self._calls)
+
+    def on_peers(self) -> list[list[torch.Tensor]]:
+        """Both copies of the buffer on each PE, for the host to write to."""
+        return [[shmem.peer_tensor(buffer, pe) for pe in range(shmem.n_pes())] for buffer in self._buffers]
 
     def free(self) -> None:
         """Give the memory back. Collective; waits until no PE uses it."""

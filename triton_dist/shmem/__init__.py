@@ -63,6 +63,7 @@ __all__ = [
     "reset_signals",
     "signal",
     "signal_wait_until",
+    "stream_wait_signal",
     "wait_signal",
 ]
 
@@ -210,6 +211,15 @@ def wait_signal(signal: torch.Tensor, value: int, cmp: str = "eq", timeout: floa
 def signal_wait_until(signal: torch.Tensor, cmp: str, value: int) -> int:
     """`wait_signal` with the arguments in the order of the device function of this name."""
     return wait_signal(signal, value, cmp)
+
+
+def stream_wait_signal(signal: torch.Tensor, value: int, cmp: str = "ge") -> None:
+    """Let what follows on the current stream wait until one signal of this PE compares to `value`: "ge" or "eq".
+
+    On a GPU it returns at once, and there is no deadline. On the host, where nothing runs in the background, it is
+    `wait_signal`.
+    """
+    _session.require("stream_wait_signal()").adapter.stream_wait_signal(signal, value, cmp)
 
 
 def is_symmetric(tensor: torch.Tensor) -> bool:

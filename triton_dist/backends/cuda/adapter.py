@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The runtime adapter over NVSHMEM: one PE a process, bootstrapped over torch's store.
 
-Everything is ordered by torch's current stream, as torch's own operations are: `put`, `get`, `signal` and `barrier_all`
-return before they are done. `wait_signal`, `create_tensor`, `free_tensor` and `finalize` return when they are.
+Everything is ordered by torch's current stream, as torch's own operations are: `put`, `get`, `signal`, `barrier_all`
+and `stream_wait_signal` return before they are done. `wait_signal`, `create_tensor`, `free_tensor` and `finalize`
+return when they are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from triton_dist.backends.base import RuntimeAdapter
 from triton_dist.backends.cuda import library
 from triton_dist.backends.cuda.modules import MODULES
 from triton_dist.backends.cuda.nvshmem import LIMITED_MPG, UID_BYTES, Nvshmem
+from triton_dist.backends.cuda.stream_ops import WAITS, StreamOps
 from triton_dist.errors import (
     BadSignal,
     NotInitialized,
@@ -58,8 +60,8 @@ class _Range:
 class CudaAdapter(RuntimeAdapter):
     """One PE on a GPU."""
 
-    def __init__(self, nvshmem: Nvshmem | None = None) -> None:
-        self._given = nvshmem
+    def __init__(self, nvshmem: Nvshmem | None = None, stream_ops: StreamOps | None = None) -> None:
+        self._given, self._given_ops = nvshmem, stream_ops
         self._nvshmem: Any = None
         self._config: Any = None
         self._ranges: list[_Range] = []
@@ -77,6 +79,7 @@ class CudaAdapter(RuntimeAdapter):
         if self._owner:
             nvshmem.init(config.pe, config.n_pes, _shared_uid(config, nvshmem))
         self._nvshmem, self._config = nvshmem, config
+        self._stream_ops = self._given_ops or StreamOps()
         self._check_versions()
         self._check_identity()
         # The first allocation: where the heap begins.
@@ -316,12 +319,22 @@ class CudaAdapter(RuntimeAdapter):
         kind = self._signal_kind(signal, call)
         number = kind.check(value, call) & ((1 << 64) - 1)
         memory = self._locate(signal, "the signal", call)
-        if memory.peers is None:
+        address = self._address_on(memory, signal.data_ptr(), peer)
+        if op == "set" and address:
+            self._stream_ops.write(self._stream(), address, number)
+        elif memory.peers is None:
             self._nvshmem.signal_op_on_stream(signal.data_ptr(), number, _OPS[op], peer, self._stream())
-        elif op == "set":
-            self.peer_tensor(signal, peer).fill_(value)
         else:
-            raise BadSignal(**call.fields(), detail="memory that NVSHMEM does not own can only be set")
+            detail = "memory that NVSHMEM does not own can only be set, and only where it can be reached"
+            raise BadSignal(**call.fields(), detail=detail)
+
+    def stream_wait_signal(self, signal: torch.Tensor, value: int, cmp: str = "ge") -> None:
+        """In order of the current stream, which waits; there is no deadline."""
+        call = self._call("stream_wait_signal")
+        checks.check_choice("cmp", cmp, tuple(WAITS), call)
+        number = self._signal_kind(signal, call).check(value, call) & ((1 << 64) - 1)
+        self._locate(signal, "the signal", call)
+        self._stream_ops.wait(self._stream(), signal.data_ptr(), number, cmp)
 
     def wait_signal(self, signal: torch.Tensor, value: int, cmp: str = "eq", timeout: float | None = None) -> int:
         """Polls from the host, beside the current stream; returns the value seen."""

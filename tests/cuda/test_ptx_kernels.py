@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""The PTX of the library's collectives: 128-bit accesses, nothing called, one fence for the signals to all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import triton.language as tl
+
+from tests.cuda.conftest import Compile, count
+from triton_dist.kernels.all_gather import push_all_gather_kernel
+from triton_dist.kernels.reduction import reduction_kernel
+
+TYPES = {"signal_ptr": "*i64", "count_ptr": "*i64"}
+NARROW = r"(ld|st)\.global(\.(?!v4)\w+)*\.[bu](8|16|32)\b"
+
+
+def types_of(kernel: Any, constants: dict[str, Any]) -> list[str]:
+    names = [name for name in kernel.arg_names if name not in constants]
+    return [TYPES.get(name, "*bf16" if name.endswith("_ptr") else "i32") for name in names]
+
+
+@pytest.mark.parametrize("pes", [2, 4])
+@pytest.mark.parametrize("kind", [0, 1, 2], ids=["reduce-scatter", "one-shot", "two-shot"])
+def test_reductions(compiled: Compile, kind: int, pes: int) -> None:
+    constants = {"KIND": kind, "ACCUMULATOR": tl.float32, "BLOCK": 4096, "PES": pes}
+    made = compiled(reduction_kernel, *types_of(reduction_kernel, constants), constants=constants, num_warps=8)
+    assert count(made, r"^call\b") == 0
+    assert count(made, NARROW) == 0
+    assert count(made, r"ld\.global(\.\w+)*\.v4\.b32") >= 2 * pes
+    # One for the pieces that are sent; for the two-shot one for the sums as well.
+    assert count(made, r"fence\.acq_rel\.sys") == (2 if kind == 2 else 1)
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_all_gather(compiled: Compile, direct: bool) -> None:
+    constants = {"DIRECT": direct, "BLOCK": 4096, "PES": 4}
+    types = types_of(push_all_gather_kernel, constants)
+    made = compiled(push_all_gather_kernel, *types, constants=constants, num_warps=8)
+    assert count(made, r"^call\b") == 0
+    assert count(made, NARROW) == 0
+    assert count(made, r"st\.global\.v4\.b32") >= 8
+    assert count(made, r"fence\.acq_rel\.sys") == (2 if direct else 1)
+
+

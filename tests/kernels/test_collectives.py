@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""The collectives against torch: sizes that fit nothing, every algorithm, several calls, the same bits everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from triton_dist import knobs, shmem
+from triton_dist.errors import ArgumentError
+from triton_dist.kernels import AllGather, AllReduce, ReduceScatter
+from triton_dist.kernels.all_reduce import algorithm_for
+from triton_dist.kernels.counted import Plan
+from triton_dist.testing import run_pes
+
+PES = (1, 2, 3, 4)
+COUNTS = (1, 1000, 5003, 40_000)
+SMALL = Plan(programs=3, piece=512, block=256)
+"""Several pieces a program, several blocks a piece."""
+
+
+@pytest.fixture(params=["cpu", "cuda"], autouse=True)
+def backend(request: pytest.FixtureRequest) -> Iterator[None]:
+    with knobs.scope(backend=request.param, simulate=request.param != "cpu"):
+        yield
+
+
+def data_of(pe: int, call: int, count: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Small whole numbers: their sums are exact."""
+    return ((torch.arange(count) * (pe + 3) + call) % 13).to(dtype)
+
+
+@pytest.mark.parametrize("plan", [None, SMALL], ids=["plan by size", "small pieces"])
+@pytest.mark.parametrize("direct", [False, True])
+@pytest.mark.parametrize("pes", PES)
+@pytest.mark.parametrize("count", COUNTS)
+def test_all_gather(count: int, pes: int, direct: bool, plan: Plan | None) -> None:
+    def gather() -> None:
+        with AllGather((count,), torch.float32, direct=direct, plan=plan) as op:
+            for call in range(5):
+                shards = [data_of(pe, call, count) for pe in range(pes)]
+                torch.testing.assert_close(op(shards[shmem.my_pe()]), torch.stack(shards), rtol=0, atol=0)
+
+    run_pes(gather, pes)
+
+
+@pytest.mark.parametrize("plan", [None, SMALL], ids=["plan by size", "small pieces"])
+@pytest.mark.parametrize("pes", PES)
+@pytest.mark.parametrize("count", COUNTS)
+def test_reduce_scatter(count: int, pes: int, plan: Plan | None) -> None:
+    def scatter() -> None:
+        me = shmem.my_pe()
+        with ReduceScatter((count,), torch.float32, plan=plan) as op:
+            for call in range(5):
+                inputs = [data_of(pe, call, pes * count).view(pes, count) for pe in range(pes)]
+                torch.testing.assert_close(op(inputs[me]), torch.stack(inputs)[:, me].sum(0), rtol=0, atol=0)
+
+    run_pes(scatter, pes)
+
+
+@pytest.mark.parametrize("plan", [None, SMALL], ids=["plan by size", "small pieces"])
+@pytest.mark.parametrize("algorithm", ["one-shot", "two-shot"])
+@pytest.mark.parametrize("pes", PES)
+@pytest.mark.parametrize("count", COUNTS)
+def test_all_reduce(count: int, pes: int, algorithm: str, plan: Plan | None) -> None:
+    def reduce() -> None:
+        with AllReduce((count,), torch.float32, algorithm=algorithm, plan=plan) as op:  # type: ignore[arg-type]
+            for call in range(5):
+                inputs = [data_of(pe, call, count) for pe in range(pes)]
+                torch.testing.assert_close(op(inputs[shmem.my_pe()]), torch.stack(inputs).sum(0), rtol=0, atol=0)
+
+    run_pes(reduce, pes)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64, torch.int32, torch.int64], ids=str)
+def test_types_are_summed_with_room(dtype: torch.dtype) -> None:
+    def reduce() -> None:
+        inputs = [data_of(pe, 0, 700, dtype) * 100 for pe in range(4)]
+        expected = torch.stack(inputs).to(torch.float64).sum(0).to(dtype)
+        with AllReduce((700,), dtype) as op, ReduceScatter((175,), dtype) as scatter:
+            torch.testing.assert_close(op(inputs[shmem.my_pe()]), expected, rtol=0, atol=0)
+            part = scatter(inputs[shmem.my_pe()].view(4, 175))
+            torch.testing.assert_close(part, expected.view(4, 175)[shmem.my_pe()], rtol=0, atol=0)
+
+    run_pes(reduce, 4)
+
+
+@pytest.mark.parametrize("algorithm", ["one-shot", "two-shot"])
+def test_all_pes_get_the_same_bits_in_all_runs(algorithm: str) -> None:
+    def reduce() -> torch.Tensor:
+        generator = torch.Generator().manual_seed(shmem.my_pe())
+        with AllReduce((999,), torch.float32, algorithm=algorithm, plan=SMALL) as op:  # type: ignore[arg-type]
+            return op(torch.randn(999, generator=generator)).clone()
+
+    first, *others = run_pes(reduce, 4) + run_pes(reduce, 4)
+    assert all(torch.equal(first, other) for other in others)
+
+
+def test_the_algorithm_is_chosen_by_size() -> None:
+    assert algorithm_for(1 << 30, 2) == "one-shot"  # both send the same there
+    assert [algorithm_for(n << 10, 4) for n in (64, 512, 1024)] == ["one-shot", "one-shot", "two-shot"]
+    assert [algorithm_for(n << 10, 8) for n in (64, 256)] == ["one-shot", "two-shot"]
+
+    def choose() -> tuple[str, str]:
+        with AllReduce((1000,), torch.float32) as small, AllReduce((1 << 20,), torch.float32) as large:
+            return small.algorithm, large.algorithm
+
+    assert run_pes(choose, 3) == [("one-shot", "two-shot")] * 3
+
+
+def wrong_calls() -> dict[str, object]:
+    return {
+        "AllReduce: source is 3 torch.float32; it must be 4 torch.float32": lambda: (
+            AllReduce((4,), torch.float32)(torch.zeros(3))
+        ),
+        "ReduceScatter: parts is 2 x 4 torch.float32; it must be 1 x 4 torch.float32": lambda: (
+            ReduceScatter((4,), torch.float32)(torch.zeros(2, 4))
+        ),
+        "ReduceScatter: out is 4 torch.float16; it must be 4 torch.float32": lambda: (
+            ReduceScatter((4,), torch.float32)(torch.zeros(1, 4), torch.zeros(4).half())
+        ),
+    }
+
+
+@pytest.mark.parametrize("message", wrong_calls())
+def test_wrong_operands_say_what_is_wrong(message: str) -> None:
+    def call() -> str:
+        with pytest.raises(ArgumentError) as caught:
+            wrong_calls()[message]()  # type: ignore[operator]
+        return str(caught.value)
+
+    assert run_pes(call, 1) == [message]

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""GEMMs with communication that are made of several launches, against torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from triton_dist import shmem
+from triton_dist.errors import ArgumentError
+from triton_dist.kernels import AllGatherMatmul, MatmulAllReduce, MatmulReduceScatter
+from triton_dist.testing import run_pes
+
+PES = (1, 2, 3, 4)
+CALLS = 5
+
+
+def numbers(rows: int, columns: int, seed: int) -> torch.Tensor:
+    """Small whole numbers: their products and sums are exact."""
+    return torch.randint(-4, 5, (rows, columns), generator=torch.Generator().manual_seed(seed)).float()
+
+
+def equal(found: torch.Tensor, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("size", [(1, 1, 1), (24, 33, 50)])
+@pytest.mark.parametrize("pes", PES)
+def test_all_gather_matmul(pes: int, size: tuple[int, int, int]) -> None:
+    check_all_gather_matmul(pes, *size, first=None)
+
+
+@pytest.mark.parametrize("first", [1, 7, 23, 24])
+def test_the_first_rows_may_be_any(first: int) -> None:
+    check_all_gather_matmul(2, 24, 33, 50, first)
+
+
+def check_all_gather_matmul(pes: int, m: int, n: int, k: int, first: int | None) -> None:
+    def multiply() -> None:
+        with AllGatherMatmul(m, k, torch.float32, first=first) as op:
+            for call in range(CALLS):
+                shards = [numbers(m, k, 10 * call + pe) for pe in range(pes)]
+                b = numbers(k, n, 100 + shmem.my_pe())
+                equal(op(shards[shmem.my_pe()], b), torch.cat(shards) @ b)
+
+    run_pes(multiply, pes)
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 3])
+@pytest.mark.parametrize("pes", PES)
+def test_matmul_reduce_scatter(pes: int, pieces: int) -> None:
+    m, n, k = 12, 17, 40
+
+    def multiply() -> None:
+        me = shmem.my_pe()
+        with MatmulReduceScatter(m, n, torch.float32, pieces=pieces) as op:
+            for call in range(CALLS):
+                wide = [numbers(pes * m, k, 10 * call + pe) for pe in range(pes)]
+                tall = [numbers(k, n, 100 + 10 * call + pe) for pe in range(pes)]
+                total = sum(a @ b for a, b in zip(wide, tall, strict=True))
+                equal(op(wide[me], tall[me]), total[me * m : (me + 1) * m])  # type: ignore[index]
+
+    run_pes(multiply, pes)
+
+
+@pytest.mark.parametrize("m", [1, 16, 50])
+@pytest.mark.parametrize("pes", PES)
+def test_matmul_all_reduce(pes: int, m: int) -> None:
+    n, k = 130, 40
+
+    def multiply() -> None:
+        me = shmem.my_pe()
+        with MatmulAllReduce(m, n, torch.float32) as op:
+            for call in range(CALLS):
+                wide = [numbers(m, k, 10 * call + pe) for pe in range(pes)]
+                tall = [numbers(k, n, 100 + 10 * call + pe) for pe in range(pes)]
+                equal(op(wide[me], tall[me]), sum(a @ b for a, b in zip(wide, tall, strict=True)))  # type: ignore[arg-type]
+
+    run_pes(multiply, pes)
+
+
+WRONG: dict[str, Callable[[], object]] = {
+    "AllGatherMatmul: first is 3; it must be from 1 to 4, or left out": lambda: (
+        AllGatherMatmul(4, 4, torch.float32, first=3)
+    ),
+    "AllGatherMatmul: a is 3 x 4 torch.float32; it must be 4 x 4 torch.float32": lambda: (
+        AllGatherMatmul(4, 4, torch.float32)(torch.zeros(3, 4), torch.zeros(4, 4))
+    ),
+    "MatmulReduceScatter: pieces is 3; it must be 0 or divide 4": lambda: (
+        MatmulReduceScatter(4, 4, torch.float32, pieces=3)
+    ),
+    "MatmulReduceScatter: b is 5 x 4 torch.float32; it must be 4 x 4 torch.float32": lambda: (
+        MatmulReduceScatter(4, 4, torch.float32)(torch.zeros(4, 4), torch.zeros(5, 4))
+    ),
+    "MatmulAllReduce: a is 3 x 4 torch.float32; it must be 4 x any torch.float32": lambda: (
+        MatmulAllReduce(4, 4, torch.float32)(torch.zeros(3, 4), torch.zeros(4, 4))
+    ),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_operands_say_what_is_wrong(message: str) -> None:
+    def call() -> str:
+        with pytest.raises(ArgumentError) as caught:
+            WRONG[message]()
+        return str(caught.value)
+
+    assert run_pes(call, 1) == [message]

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""Signals sent and awaited by a stream itself. No kernel is launched, so none can keep them from being done.
+
+A GPU that is full of programs which wait has no room for a kernel that would let them go on. Memory operations of the
+stream need no room.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton_dist.errors import NvshmemError
+
+WAITS = {"ge": 0, "eq": 1}
+"""CUstreamWaitValue_flags of the comparisons that there are."""
+
+
+class StreamOps:
+    """CUDA's stream memory operations on 64-bit words."""
+
+    def __init__(self) -> None:
+        try:
+            from cuda.bindings import driver  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            fix = "Install it: pip install 'triton-dist-sdk[cuda]' (or [cuda12])."
+            raise NvshmemError(call="shmem.init", detail=f"cuda-bindings is missing ({error}).", fix=fix) from error
+        self._driver: Any = driver
+
+    def write(self, stream: int, address: int, value: int) -> None:
+        """Store `value` once all that the stream did before is done and seen."""
+        self._call("cuStreamWriteValue64", stream, address, value, 0)
+
+    def wait(self, stream: int, address: int, value: int, cmp: str) -> None:
+        """Hold the stream until the word compares to `value`."""
+        self._call("cuStreamWaitValue64", stream, address, value, WAITS[cmp])
+
+    def _call(self, name: str, *args: int) -> None:
+        (status,) = getattr(self._driver, name)(*args)
+        if int(status):
+            fix = "Does the GPU have stream memory operations?"
+            raise NvshmemError(call=name, detail=f"CUDA says {status!r}.", fix=fix)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+# Launching takes more arguments than the kernel has.
+# pyright: reportCallIssue=false
+"""All-reduce: every PE gets the sum over all PEs. Which algorithm, its size decides."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+import triton
+
+from triton_dist import shmem
+from triton_dist.kernels.counted import Counted, Plan
+from triton_dist.kernels.exchange import check_operand
+from triton_dist.kernels.reduction import ONE_SHOT, TWO_SHOT, accumulator_of, reduction_kernel
+
+Algorithm = Literal["one-shot", "two-shot"]
+EXCHANGE_BYTES = 1 << 20
+"""What a link carries in the time of one more exchange of signals: about 3 us at 350 GB/s."""
+
+
+def algorithm_for(nbytes: int, pes: int) -> Algorithm:
+    """One-shot sends (pes - 1) times the input; two-shot 2 (pes - 1) / pes times, after one more exchange."""
+    saved = (pes - 1) * (1 - 2 / pes) * nbytes
+    return "one-shot" if saved <= EXCHANGE_BYTES else "two-shot"
+
+
+class AllReduce(Counted):
+    """Sums tensors of `shape`. All PEs get the same bits. A CUDA graph may hold the calls.
+
+    Every PE makes the same calls in the same order. `algorithm`: chosen by size, unless given.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        *,
+        algorithm: Algorithm | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        self.shape, count, pes = shape, math.prod(shape), shmem.n_pes()
+        self.algorithm = algorithm or algorithm_for(count * dtype.itemsize, pes)
+        one = self.algorithm == "one-shot"
+        # Parts that are multiples of 16 elements keep accesses wide.
+        self._part = count if one else triton.cdiv(count, 16 * pes) * 16
+        super().__init__((pes, self._part), dtype, self._part, 1 if one else 2, plan)
+        if one:
+            self.result = torch.empty(shape, dtype=dtype, device=shmem.device())
+        else:
+            self.result = self._make_symmetric((count,)).view(shape)
+
+    def __call__(self, source: torch.Tensor) -> torch.Tensor:
+        """The sum of everyone's `source`; valid until the next call. `source` itself is not changed."""
+        check_operand("AllReduce", "source", source, self.shape, self.dtype)
+        plan, one = self.plan, self.algorithm == "one-shot"
+        reduction_kernel[(self._programs,)](
+            source.contiguous(), self._stage, self.result, self._signals, self._numbers, source.numel(), self._part,
+            plan.piece, self._pieces, KIND=ONE_SHOT if one else TWO_SHOT, ACCUMULATOR=accumulator_of(self.dtype),
+            BLOCK=plan.block, PES=shmem.n_pes(), num_warps=plan.warps,
+        )  # fmt: skip
+        return self.result

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+# What a kernel receives is not what Python passes to it.
+# pyright: reportArgumentType=false, reportGeneralTypeIssues=false, reportCallIssue=false
+"""Collectives that count their calls on the device: a CUDA graph can hold them, and no call needs a barrier.
+
+Each program does pieces of the work, and talks to the programs of its own number on the other PEs. The rule of
+`Exchange` holds for every piece: a call ends only after each PE has told this one of the same call. So staging memory
+and signals exist twice, used in turn, and a signal's value is the number of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+import triton_dist.language as dl
+from triton_dist import shmem
+from triton_dist.kernels.exchange import Collective
+from triton_dist.language.extra.language_extra import __syncthreads, ntid, tid
+
+
+@triton.jit
+def call_number(count_ptr):
+    """The number of this call, from 1; every program counts for itself."""
+    return tl.load(count_ptr + tl.program_id(0)) + 1
+
+
+@triton.jit
+def call_done(count_ptr, number):
+    """At the end of a kernel: all threads have read the number before."""
+    tl.store(count_ptr + tl.program_id(0), number)
+
+
+@triton.jit
+def slots_of(signal_ptr, number, phase: tl.constexpr, PHASES: tl.constexpr, piece, pieces, PES: tl.constexpr):
+    """The signals of a piece in one phase of this call: one a PE. Calls that follow each other use others."""
+    turn = (number % 2).to(tl.int32)
+    return dl.signal_slot(signal_ptr, ((turn * PHASES + phase) * pieces + piece) * PES)
+
+
+@triton.jit
+def tell_all(slots, number, me, PES: tl.constexpr):
+    """What this program wrote, to any PE, is written. A thread for each PE: no signal waits for another to arrive."""
+    slot = dl.signal_slot(slots, me)
+    __syncthreads()
+    for peer in range(tid(0), PES, ntid(0)):
+        dl.notify(slot, peer, signal=number, sig_op="set", comm_scope="intra_node")
+
+
+@triton.jit
+def await_all(slots, number, PES: tl.constexpr):
+    return dl.wait_slots(slots, PES, "sys", "acquire", waitValue=number)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a collective's work is shared: `programs` take pieces of `piece` elements, `block` of them at a time."""
+
+    programs: int
+    piece: int
+    block: int
+    warps: int = 4
+
+    @property
+    def text(self) -> str:
+        return f"{self.programs}x{self.piece}x{self.block}x{self.warps}"
+
+
+def plan_for(count: int, itemsize: int) -> Plan:
+    """For `count` elements to each PE: few programs for what is small, all multiprocessors for what is large."""
+    if shmem.device().type == "cpu":
+        return Plan(4, 4096, 4096)
+    nbytes = count * itemsize
+    if nbytes <= 64 << 10:
+        block = max(256, 2048 // itemsize)
+        return Plan(min(32, triton.cdiv(count, block)), block, block)
+    multiprocessors = torch.cuda.get_device_properties(shmem.device()).multi_processor_count
+    block = 8192 // itemsize
+    share = triton.cdiv(triton.cdiv(count, 2 * multiprocessors), block) * block
+    return Plan(2 * multiprocessors, min(share, 65536 // itemsize), block, 8)
+
+
+class Counted(Collective):
+    """Owns the memory of a counted collective: symmetric staging memory (twice), signals, the number of the call."""
+
+    def __init__(
+        self, stage: Sequence[int], dtype: torch.dtype, count: int, phases: int, plan: Plan | None
+    ) -> None:
+        self.dtype, self.phases = dtype, phases
+        self.plan = plan or plan_for(count, dtype.itemsize)
+        self._pieces = max(1, triton.cdiv(count, self.plan.piece))
+        self._programs = min(self.plan.programs, self._pieces)
+        self._numbers = torch.zeros(self._programs, dtype=torch.int64, device=shmem.device())
+        self._signals = shmem.create_signals(2 * phases * self._pieces * shmem.n_pes())
+        self._symmetric: list[torch.Tensor] = [self._signals]
+        self._stage = self._make_symmetric((2, *stage))
+
+    def _make_symmetric(self, shape: Sequence[int]) -> torch.Tensor:
+        made = shmem.create_tensor(shape, self.dtype)
+        self._symmetric.append(made)
+        return made
+
+    def free(self) -> None:
+        shmem.barrier_all()
+        for tensor in reversed(self._symmetric):
+            shmem.free_tensor(tensor)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""GEMM-AllReduce by the vendor's own matrix multiplication and one kernel that sums: best for few rows."""
+
+from __future__ import annotations
+
+import torch
+
+from triton_dist import shmem
+from triton_dist.kernels.all_reduce import AllReduce
+from triton_dist.kernels.exchange import Collective, check_operand
+
+
+class MatmulAllReduce(Collective):
+    """C = the sum of A @ B over all PEs, for results of m x n. All PEs get the same bits.
+
+    Every PE makes the same calls in the same order; a CUDA graph may hold them.
+    """
+
+    def __init__(self, m: int, n: int, dtype: torch.dtype) -> None:
+        self.m, self.n, self.dtype = m, n, dtype
+        self._product = torch.empty((m, n), dtype=dtype, device=shmem.device())
+        self._all_reduce = AllReduce((m, n), dtype)
+
+    def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """Multiply this PE's `a` (m x k) by its `b` (k x n) and sum over the PEs; valid until the next call."""
+        check_operand("MatmulAllReduce", "a", a, (self.m, None), self.dtype)
+        check_operand("MatmulAllReduce", "b", b, (a.shape[1], self.n), self.dtype)
+        return self._all_reduce(torch.matmul(a, b, out=self._product))
+
+    def free(self) -> None:
+        self._all_reduce.free()
