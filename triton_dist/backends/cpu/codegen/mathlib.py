@@ -40,18 +40,35 @@ def _scale_by_power(b: Builder, value: Value, exponent: Value) -> Value:
 
 
 def _scalef(b: Builder, value: Value, exponent: Value) -> Value:
-    """AVX-512's own scaling instruction, a machine vector at a time."""
+    """AVX-512's own scaling instruction."""
+    rounding = [ir.Constant(I32, 4)] if b.scalef == 16 else []
+    return _by_machine_vectors(b, "mask.scalef.ps", [value, exponent], rounding)
+
+
+def _by_machine_vectors(b: Builder, name: str, values: Sequence[Value], more: Sequence[Value] = ()) -> Value:
+    """An instruction of AVX-512 on fp32, with zeros to merge into and a full mask, a machine vector at a time."""
     n = b.scalef
     piece, mask = ir.VectorType(F32, n), ir.Constant(ir.IntType(n), -1)
-    rounding = [ir.Constant(I32, 4)] if n == 16 else []
     parts = []
-    for at in range(0, value.type.count, n):
-        x, e = (v if v.type == piece else b.shuffle(v, range(at, at + n)) for v in (value, exponent))
-        args = [x, e, full(piece, 0.0), mask, *rounding]
-        parts.append(b.call_intrinsic(f"llvm.x86.avx512.mask.scalef.ps.{32 * n}", piece, args))
+    for at in range(0, values[0].type.count, n):
+        args = [v if v.type == piece else b.shuffle(v, range(at, at + n)) for v in values]
+        args += [full(piece, 0.0), mask, *more]
+        parts.append(b.call_intrinsic(f"llvm.x86.avx512.{name}.{32 * n}", piece, args))
     while len(parts) > 1:
         parts = [b.concat(x, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
     return parts[0]
+
+
+def rsqrt(b: Builder, x: Value) -> Value:
+    """1 / sqrt(x), 1.5 ulp: AVX-512's estimate, good to 2^-14, and one step of Newton's; else two exact operations."""
+    t = x.type
+    if t != like(x, F32) or not b.scalef or (lanes_of(x) or 1) % b.scalef:
+        return b.fdiv(full(t, 1.0), b.math("sqrt", x))
+    y = _by_machine_vectors(b, "rsqrt14.ps", [x])
+    gap = b.math("fma", b.fneg(b.fmul(x, y)), y, full(t, 1.0))
+    better = b.math("fma", b.fmul(y, gap), full(t, 0.5), y)
+    # The estimates of 0 and infinity are right, and Newton's step is NaN there.
+    return b.select(b.fcmp_ordered("ord", gap, gap), better, y)
 
 
 # exp(r) on |r| <= ln2/2, highest power first: 1 + r + r^2 p(r), p good to 2^-24 (so exp to 2^-27)
@@ -60,8 +77,12 @@ _EXP = (1.3926213466332444e-3, 8.363202971575855e-3, 4.166655443768594e-2, 0.166
 
 def exp(b: Builder, x: Value) -> Value:
     """e^x, 1 ulp; 0 below -103.97, inf above 88.72, NaN for NaN."""
+    return _exp_within(b, _clamp(b, x, -104.0, 89.0))
+
+
+def _exp_within(b: Builder, x: Value) -> Value:
+    """e^x for x that is known to be within the bounds of `exp`."""
     t = x.type
-    x = _clamp(b, x, -104.0, 89.0)
     n = b.math("rint", b.fmul(x, full(t, LOG2E)))
     r = b.math("fma", n, full(t, -LN2_HIGH), x)
     r = b.math("fma", n, full(t, -LN2_LOW), r)
@@ -141,6 +162,28 @@ def log2(b: Builder, x: Value) -> Value:
     return _log_edges(b, x, result)
 
 
+# erf(x) / x - 1 in x^2, for |x| <= 1, 2^-29
+_ERF_SMALL = (
+    7.889119297033176e-5, -8.020820841e-4, 5.189535208e-3, -2.6854444295e-2, 1.128360033e-1, -3.761262596e-1,
+    1.283791661e-1,
+)  # fmt: skip
+# -ln(erfc(x)) for 1 <= x <= 4, good to 2^-29 in erf(x)
+_ERF_LARGE = (
+    -1.863800861e-4, 2.947666682e-3, -2.1838096902e-2, 1.031068191e-1, 6.381447315e-1, 1.127089262, 3.415125830e-4,
+)  # fmt: skip
+
+
+def erf(b: Builder, x: Value) -> Value:
+    """The error function, 1.2 ulp; its sign is x's."""
+    t = x.type
+    a = b.math("fabs", x)
+    small = b.math("fma", _poly(b, b.fmul(x, x), _ERF_SMALL), x, x)
+    bounded = b.select(b.fcmp_ordered("<", full(t, 4.0), a), full(t, 4.0), a)
+    rest = _exp_within(b, b.fneg(_poly(b, bounded, _ERF_LARGE)))
+    large = b.math("copysign", b.fsub(full(t, 1.0), rest), x)
+    return b.select(b.fcmp_ordered("<", a, full(t, 1.0)), small, large)
+
+
 Function = Callable[[Builder, Value], Value]
 
 
@@ -148,7 +191,7 @@ def _wide(name: str) -> Function:
     return lambda b, x: wide.function(b, name, x)
 
 
-FUNCTIONS: dict[str, Function] = {"exp": exp, "exp2": exp2, "log": log, "log2": log2}
+FUNCTIONS: dict[str, Function] = {"exp": exp, "exp2": exp2, "log": log, "log2": log2, "erf": erf}
 """By MLIR's names (dialect math)."""
-for _name in ("sin", "cos", "tan", "erf", "log1p", "expm1", "log10", "atan", "sinh", "cosh", "tanh", "cbrt"):
+for _name in ("sin", "cos", "tan", "log1p", "expm1", "log10", "atan", "sinh", "cosh", "tanh", "cbrt"):
     FUNCTIONS[_name] = _wide(_name)

@@ -108,6 +108,18 @@ class Uses:
         return found if at is not None else None
 
 
+STREAM = 24
+"""Operations an element, a load counting four, below which memory decides how fast a kernel is."""
+
+
+def streams(function: Any, cost: dict[Any, int]) -> bool:
+    """A kernel that only copies tensors through cheap elementwise operations."""
+    for op in function.walk():
+        if not lazy(op) and op.name not in ("tt.func", "tt.store", "tt.return", "tt.get_program_id", "tt.assert"):
+            return False
+    return max(cost.values(), default=0) <= STREAM
+
+
 EFFECTS = frozenset({
     "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_poll", "tt.atomic_store", "tt.call", "tt.assert",
     "tt.print",

@@ -369,14 +369,18 @@ some:
   %upto = add i64 %from, %chunk
   %fits = icmp slt i64 %upto, %total
   %end = select i1 %fits, i64 %upto, i64 %total
+  %from32 = trunc i64 %from to i32
+  %x0 = urem i32 %from32, %gx
+  %rows0 = udiv i32 %from32, %gx
+  %y0 = urem i32 %rows0, %gy
+  %z0 = udiv i32 %rows0, %gy
   br label %each
 each:
   %p = phi i64 [ %from, %some ], [ %p1, %next ]
+  %x = phi i32 [ %x0, %some ], [ %x1, %next ]
+  %y = phi i32 [ %y0, %some ], [ %y1, %next ]
+  %z = phi i32 [ %z0, %some ], [ %z1, %next ]
   %p32 = trunc i64 %p to i32
-  %x = urem i32 %p32, %gx
-  %rows = udiv i32 %p32, %gx
-  %y = urem i32 %rows, %gy
-  %z = udiv i32 %rows, %gy
   br i1 %trace, label %timed, label %plain
 plain:
   %rc1 = call i32 %fn(ptr %args, i32 %x, i32 %y, i32 %z, ptr %launch, ptr %arena)
@@ -393,6 +397,16 @@ ran:
   br i1 %bad, label %leave, label %next
 next:
   %p1 = add i64 %p, 1
+  ; Counted on: dividing takes as long as a small program.
+  %xn = add i32 %x, 1
+  %wrapx = icmp eq i32 %xn, %gx
+  %x1 = select i1 %wrapx, i32 0, i32 %xn
+  %carry = zext i1 %wrapx to i32
+  %yn = add i32 %y, %carry
+  %wrapy = icmp eq i32 %yn, %gy
+  %y1 = select i1 %wrapy, i32 0, i32 %yn
+  %carryy = zext i1 %wrapy to i32
+  %z1 = add i32 %z, %carryy
   %more = icmp slt i64 %p1, %end
   br i1 %more, label %each, label %look
 look:
