@@ -36,9 +36,18 @@ class Meeting:
         return max(self.all(value))
 
 
-def seconds(call: Callable[[], object], calls: int) -> float:
-    """Of one call, on the device, all PEs at once; `calls` of them follow each other."""
+AHEAD = 2_000_000
+"""Cycles, about 1 ms, in which the host gets ahead of the device."""
+
+
+def seconds(call: Callable[[], object], calls: int, ahead: bool = False) -> float:
+    """Of one call, on the device, all PEs at once; `calls` of them follow each other.
+
+    `ahead`: the device begins late, so that the host's time for its calls is not in the device's.
+    """
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    if ahead:
+        torch.cuda._sleep(AHEAD)
     shmem.barrier_all()
     start.record()
     for _ in range(calls):
@@ -50,7 +59,9 @@ def seconds(call: Callable[[], object], calls: int) -> float:
     return start.elapsed_time(end) / calls / 1e3
 
 
-def medians(meeting: Meeting, ways: dict[str, Callable[[], object]], repeats: int, calls: int) -> dict[str, float]:
+def medians(
+    meeting: Meeting, ways: dict[str, Callable[[], object]], repeats: int, calls: int, ahead: bool = False
+) -> dict[str, float]:
     """The median time of each way, taken in turn; of the slowest PE each time."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for name, call in ways.items():
@@ -61,8 +72,21 @@ def medians(meeting: Meeting, ways: dict[str, Callable[[], object]], repeats: in
     for _ in range(repeats):
         for name, call in ways.items():
             with doing(name):
-                times[name].append(meeting.slowest(seconds(call, calls)))
+                times[name].append(meeting.slowest(seconds(call, calls, ahead)))
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def median_of(meeting: Meeting, run: Callable[[], object]) -> float:
+    """The median time of `run`; of the slowest PE each time."""
+    run()
+    first = meeting.slowest(seconds(run, 1))
+    # What takes long, does not vary much.
+    return statistics.median(meeting.slowest(seconds(run, 1)) for _ in range(7 if first < 0.1 else 1))
+
+
+def say(text: str) -> None:
+    if shmem.my_pe() == 0:
+        print(text, flush=True)
 
 
 def graph_of(call: Callable[[], object], calls: int) -> Callable[[], object]:
@@ -75,7 +99,8 @@ def graph_of(call: Callable[[], object], calls: int) -> Callable[[], object]:
         call()
     stream.synchronize()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
+    # Other threads, NCCL's watchdog among them, go on calling CUDA.
+    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
         for _ in range(calls):
             call()
     return graph.replay

@@ -19,7 +19,7 @@ import torch
 from triton_dist import shmem
 from triton_dist.language.extra.records import Record, records
 
-SKIPPED = {"remote_mc_ptr": "NVLink multicast needs several GPUs"}
+SKIPPED = {"remote_mc_ptr": "NVLink multicast is off: it can put GPUs out of service"}
 _TORCH = {
     "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "u32": torch.int32,
     "i64": torch.int64, "u64": torch.int64, "f32": torch.float32, "f64": torch.float64,

@@ -38,11 +38,12 @@ def main() -> int:
 
 
 def environment(pe: int, pes: int, gpus: int, port: int) -> dict[str, str]:
-    share = max(1, pes // gpus)
-    own = {
+    own: dict[str, object] = {
         "RANK": pe, "LOCAL_RANK": pe, "WORLD_SIZE": pes, "LOCAL_WORLD_SIZE": pes,
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": 100 // share,
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
     }  # fmt: skip
+    if pes > gpus:
+        own["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = 100 // -(-pes // gpus)
     return {**os.environ, **{name: str(value) for name, value in own.items()}}
 
 

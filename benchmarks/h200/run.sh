@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Prepare, run, print: benchmarks/h200/run.sh PART... on a machine with one NVIDIA GPU (or GPUS=n of them).
+# Prepare, run, print: benchmarks/h200/run.sh PART... on a machine with one NVIDIA GPU, whose PEs share it under MPS; or
+# with GPUS=n of them, a PE on each, which are compared with NCCL too.
 #
-# Parts: env, correct, quick, signals, overhead, collectives, gemm, gemm_rs, all. Raw logs go to $OUT (default: out/h200).
+# Parts: env, correct, quick, signals, overhead, probes, collectives, explore, gemm, gemm_rs, gemm_ar, all. Raw logs go to
+# $OUT (default: out/h200).
 # BUDGET: seconds for all parts; what does not fit is cut or left out. LIMIT, PES: of each part. H200_DEBUG=1: wait after
 # every call, and tell what is called.
 # WHEELS names a folder of wheels of what the machine lacks (nvshmem4py, xdsl, pydantic, ...); nothing is downloaded.
@@ -19,16 +21,19 @@ fi
 export PYTHONPATH="$PWD:$PWD/benchmarks/h200:$SITE${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1
 export TRITON_CACHE_DIR=${TRITON_CACHE_DIR:-$SITE/cache} TRITON_DIST_BACKEND=cuda OMP_NUM_THREADS=1
 # One node: no network. Several PEs on a GPU: MPS, or their kernels would take turns.
-export NVSHMEM_REMOTE_TRANSPORT=none NVSHMEM_SYMMETRIC_SIZE=${NVSHMEM_SYMMETRIC_SIZE:-6G} NVSHMEM_DISABLE_NVLS=1
+export NVSHMEM_REMOTE_TRANSPORT=none NVSHMEM_SYMMETRIC_SIZE=${NVSHMEM_SYMMETRIC_SIZE:-6G}
+# NVLink multicast stays off: a program that uses it can put GPUs out of service.
+export NVSHMEM_DISABLE_NVLS=1 NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1
 STATUS=0
 
 mps_start() {
+  [ "$GPUS" = 1 ] || return 0
   export CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d "$SITE/mps-XXXX") CUDA_MPS_LOG_DIRECTORY=$SITE/mps-log
   mkdir -p "$CUDA_MPS_LOG_DIRECTORY"
   nvidia-cuda-mps-control -d || echo "MPS did not start"
 }
 
-mps_stop() { echo "quit -t 5" | timeout 20 nvidia-cuda-mps-control >/dev/null 2>&1; }
+mps_stop() { [ "$GPUS" != 1 ] || echo "quit -t 5" | timeout 20 nvidia-cuda-mps-control >/dev/null 2>&1; }
 
 mps_start
 trap 'mps_stop; rm -rf "$SITE"' EXIT
@@ -50,19 +55,24 @@ pes() {  # pes NAME TIMEOUT N script arguments...
 }
 
 # NVSHMEM's reduce-scatter needs scratch memory, of which each of its teams has so much. If that cannot be had, the
-# benchmark cuts the work into smaller pieces.
-scratch() {
+# benchmark cuts the work into smaller pieces. And its collectives may or may not be captured in a CUDA graph.
+probes() {
   [ -z "${SCRATCH_TRIED:-}" ] || return 0
   SCRATCH_TRIED=1 LAST=1
   export NVSHMEM_REDUCE_SCRATCH_SIZE=16777216
   pes probe 45 2 benchmarks/h200/measure.py probe
   [ "$LAST" = 0 ] || export NVSHMEM_REDUCE_SCRATCH_SIZE=524288
+  pes probe 45 2 benchmarks/h200/measure.py probe_graph
+  [ "$LAST" != 0 ] || export H200_NVSHMEM_GRAPHS=1
+  STATUS=0
 }
 
 environment() {
   nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
+  nvidia-smi topo -m
   $PYTHON -m triton_dist.cli doctor 2>&1 | tail -40
-  $PYTHON -c "import torch, triton; print('torch', torch.__version__, 'triton', triton.__version__)"
+  $PYTHON -c "import torch, triton; print('torch', torch.__version__, 'triton', triton.__version__,
+    'NCCL', '.'.join(map(str, torch.cuda.nccl.version())), 'CUDA', torch.version.cuda)"
   $PYTHON -c "from triton_dist.backends.cuda import library; i = library.installed(); print(i, i.file_for(90))"
 }
 
@@ -78,20 +88,24 @@ overhead() {
 
 part() {
   echo "# $1"
+  local few="$GPUS" many="$GPUS" measure=benchmarks/h200/measure.py
+  [ "$GPUS" != 1 ] || { few="2 4"; many="2 4 8"; }
   case $1 in
     env) environment 2>&1 | tee "$OUT/env.log" ;;
-    correct) for n in ${PES:-2 4 8}; do pes correct "${LIMIT:-130}" "$n" benchmarks/h200/correct.py --rounds "$ROUNDS" --seconds SOFT; done ;;
+    correct) for n in ${PES:-$many}; do pes correct "${LIMIT:-150}" "$n" benchmarks/h200/correct.py --rounds "$ROUNDS" --seconds SOFT; done ;;
     quick) for n in ${PES:-2}; do pes quick "${LIMIT:-150}" "$n" benchmarks/h200/correct.py --rounds 5; done ;;
-    signals) for n in ${PES:-2 4}; do pes signals "${LIMIT:-50}" "$n" benchmarks/h200/measure.py ping_pong push; done ;;
+    signals) for n in ${PES:-$few}; do pes signals "${LIMIT:-60}" "$n" $measure ping_pong push; done ;;
     overhead) overhead ;;
-    collectives) scratch; for n in ${PES:-2 4}; do
-      pes collectives "${LIMIT:-110}" "$n" benchmarks/h200/measure.py collectives --seconds SOFT; done ;;
-    gemm) for n in ${PES:-2 4}; do pes gemm "${LIMIT:-120}" "$n" benchmarks/h200/measure.py gemm_check ag_gemm; done ;;
-    gemm_rs) scratch; for n in ${PES:-2 4}; do pes gemm_rs "${LIMIT:-80}" "$n" benchmarks/h200/measure.py gemm_rs; done ;;
+    probes) probes ;;
+    collectives) probes; for n in ${PES:-$few}; do pes collectives "${LIMIT:-160}" "$n" $measure collectives --seconds SOFT; done ;;
+    explore) for n in ${PES:-$few}; do pes explore "${LIMIT:-120}" "$n" $measure explore --seconds SOFT; done ;;
+    gemm) for n in ${PES:-$few}; do pes gemm "${LIMIT:-120}" "$n" $measure gemm_check ag_gemm --seconds SOFT; done ;;
+    gemm_rs) probes; for n in ${PES:-$few}; do pes gemm_rs "${LIMIT:-100}" "$n" $measure gemm_rs --seconds SOFT; done ;;
+    gemm_ar) for n in ${PES:-$few}; do pes gemm_ar "${LIMIT:-60}" "$n" $measure gemm_ar; done ;;
     *) echo "unknown part: $1"; STATUS=1 ;;
   esac
 }
 
-[ "${1:-all}" = all ] && set -- env correct signals overhead collectives gemm gemm_rs
+[ "${1:-all}" = all ] && set -- env correct signals overhead collectives gemm gemm_rs gemm_ar
 for name in "$@"; do part "$name"; done
 exit $STATUS

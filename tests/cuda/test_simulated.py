@@ -84,6 +84,22 @@ def test_every_function_of_libshmem_device(functions: ModuleType, pes: int) -> N
         assert not {name: bad for name, bad in found.items() if bad}
 
 
+@pytest.fixture(scope="module")
+def collectives() -> ModuleType:
+    return load(ROOT / "benchmarks" / "h200" / "collectives.py")
+
+
+@pytest.mark.parametrize("pes", [2, 3])
+def test_what_is_checked_on_gpus(collectives: ModuleType, pes: int) -> None:
+    def run() -> tuple[int, list[str]]:
+        told: list[str] = []
+        return collectives.check_all(3, told.append), told
+
+    for wrong, told in run_pes(run, pes, timeout=100):
+        assert wrong == 0, told
+        assert len(told) >= 20
+
+
 @triton_dist.jit
 def typed_collectives(x, y, gathered):
     libshmem_device.broadcast(libshmem_device.TEAM_WORLD, y, x, 5, 1)

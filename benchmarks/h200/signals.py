@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+# pyright: reportArgumentType=false
+"""How long a signal takes to a peer and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import triton.language as tl
+from common import Meeting, Table, doing, seconds
+
+import triton_dist
+import triton_dist.language as dl
+from triton_dist import shmem
+from triton_dist.language.extra.language_extra import atomic_add, ld, tid
+
+
+@triton_dist.jit
+def ping_pong_kernel(flag_ptr, rounds, SCOPE: tl.constexpr):
+    """PEs 0 and 1 in turn: set the other's flag to the number of the round, wait for one's own."""
+    me = dl.rank()
+    for number in range(1, rounds + 1):
+        if me == 0:
+            dl.notify(flag_ptr, 1, signal=number, sig_op="set", comm_scope=SCOPE)
+            dl.wait(flag_ptr, 1, "sys", "acquire", waitValue=number)
+        else:
+            dl.wait(flag_ptr, 1, "sys", "acquire", waitValue=number)
+            dl.notify(flag_ptr, 0, signal=number, sig_op="set", comm_scope=SCOPE)
+
+
+@triton_dist.jit
+def spin_kernel(flag_ptr, rounds):
+    """The same by hand, in one thread: a release addition, and loads until the value is there."""
+    me = dl.rank()
+    peer_flag = dl.symm_at(flag_ptr, 1 - me)
+    if tid(0) == 0:
+        for number in range(1, rounds + 1):
+            if me == 0:
+                atomic_add(peer_flag, 1, "sys", "release")
+            seen = ld(flag_ptr, "sys", "acquire")
+            while seen < number:
+                seen = ld(flag_ptr, "sys", "acquire")
+            if me == 1:
+                atomic_add(peer_flag, 1, "sys", "release")
+
+
+ROUNDS = 2000
+
+
+def ping_pong(meeting: Meeting) -> None:
+    """Microseconds for a round trip between PEs 0 and 1."""
+    rounds, flag = ROUNDS, shmem.create_signals(1)
+    ways: dict[str, Callable[[], Any]] = {}
+    for scope in ("intra_node", "inter_node"):
+        for warps in (1, 4):
+            ways[f"notify/wait, {scope}, {warps} warps"] = lambda scope=scope, warps=warps: ping_pong_kernel[(1,)](
+                flag, rounds, SCOPE=scope, num_warps=warps
+            )
+    ways["by hand, 1 warp"] = lambda: spin_kernel[(1,)](flag, rounds, num_warps=1)
+    table = Table(f"Signal ping-pong, {rounds} rounds, us a round trip")
+    table.head(("way", "us"))
+    for name, launch in ways.items():
+        times = []
+        for _ in range(7):
+            with doing("ping-pong", name):
+                shmem.reset_signals(flag)
+                one = seconds(launch, 1) if shmem.my_pe() < 2 else idle()
+                times.append(meeting.slowest(one / rounds * 1e6))
+        table.row((name, sorted(times[1:])[3]))
+    shmem.free_tensor(flag)
+
+
+def idle() -> float:
+    shmem.barrier_all()
+    return 0.0

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""The library's collectives by size, beside copies, NCCL and NVSHMEM."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import vendors
+from common import Clock, Meeting, Table, doing, graph_of, median_of, say
+
+from triton_dist import shmem
+from triton_dist.kernels import AllGather, AllReduce, ReduceScatter
+from triton_dist.kernels.counted import Plan, plan_for
+
+DTYPE = torch.bfloat16
+Call = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One collective. `make`: its operation for so many elements, by a plan."""
+
+    title: str
+    name: str
+    make: Callable[[int, Plan | None], Any]
+
+    def lengths(self, count: int) -> tuple[int, int]:
+        """Of input and output."""
+        pes = shmem.n_pes()
+        return {"all-gather": (count, pes * count), "reduce-scatter": (pes * count, count)}.get(
+            self.name, (count, count)
+        )
+
+    def sent(self, nbytes: int) -> int:
+        """Bytes that a PE must send at least, to others."""
+        pes = shmem.n_pes()
+        return (pes - 1) * (2 * nbytes // pes if self.name == "all-reduce" else nbytes)
+
+    def shaped(self, source: torch.Tensor) -> torch.Tensor:
+        return source.view(shmem.n_pes(), -1) if self.name == "reduce-scatter" else source
+
+
+KINDS = (
+    Kind("all-gather", "all-gather", lambda n, plan: AllGather((n,), DTYPE, plan=plan)),
+    Kind("reduce-scatter", "reduce-scatter", lambda n, plan: ReduceScatter((n,), DTYPE, plan=plan)),
+    Kind("all-reduce", "all-reduce", lambda n, plan: AllReduce((n,), DTYPE, plan=plan)),
+)
+ALGORITHMS = tuple(
+    Kind(f"all-reduce, {way}", "all-reduce", lambda n, plan, way=way: AllReduce((n,), DTYPE, algorithm=way, plan=plan))
+    for way in ("one-shot", "two-shot")
+)
+
+
+def sizes(smallest: int, largest: int) -> Iterator[int]:
+    size = smallest
+    while size <= largest:
+        yield size
+        size *= 4
+
+
+def human(nbytes: int) -> str:
+    return f"{nbytes >> 20} MiB" if nbytes >= 1 << 20 else f"{nbytes >> 10} KiB"
+
+
+class Case:
+    """One collective at one size. Size: a PE's share; of an all-reduce, the whole."""
+
+    def __init__(self, meeting: Meeting, kind: Kind, nbytes: int) -> None:
+        self.meeting, self.kind, self.nbytes = meeting, kind, nbytes
+        self.count = nbytes // DTYPE.itemsize
+        self.calls = 20 if nbytes <= 1 << 24 else 4
+
+    def time(self, call: Call, graph: bool, calls: int | None = None) -> float:
+        """Seconds of a call; from a CUDA graph, or as the host makes it."""
+        calls = calls or self.calls
+        run = graph_of(call, calls) if graph else lambda: [call() for _ in range(calls)]
+        return median_of(self.meeting, run) / calls
+
+    def ours(self, plan: Plan | None, eager: bool = True) -> tuple[float, float, str]:
+        """From a graph, as called, and the plan."""
+        with doing(self.kind.title, human(self.nbytes), plan):
+            op = self.kind.make(self.count, plan)
+            source = self.kind.shaped(torch.randn(self.kind.lengths(self.count)[0], device=shmem.device()).to(DTYPE))
+            graph = self.time(lambda: op(source), graph=True)
+            called = self.time(lambda: op(source), graph=False) if eager else 0.0
+            text = f"{getattr(op, 'algorithm', '')} {op.plan.text}".strip()
+            op.free()
+        return graph, called, text
+
+    def copies(self) -> float:
+        """Copies of what a PE must send at least, to the others; where PEs share a GPU, of its own share too."""
+        pes, me = shmem.n_pes(), shmem.my_pe()
+        others = [(me + step) % pes for step in range(1, pes)]
+        targets = others if vendors.alone_on_gpus() else [me, *others]
+        each = self.kind.sent(self.nbytes) // max(1, pes - 1)
+        source = torch.randn(len(targets), each // 4, device=shmem.device())
+        into = shmem.create_tensor((pes, each // 4), torch.float32)
+        views = [shmem.peer_tensor(into, pe)[me] for pe in targets]
+
+        def copy() -> None:
+            for view, part in zip(views, source, strict=True):
+                view.copy_(part)
+
+        with doing("copies", human(self.nbytes)):
+            took = self.time(copy, graph=True)
+        shmem.free_tensor(into)
+        return took
+
+    def theirs(self) -> dict[str, float | str]:
+        """NCCL as called and from a graph, NVSHMEM as called and from a graph."""
+        n, m = self.kind.lengths(self.count)
+        found: dict[str, float | str] = dict.fromkeys(("NCCL", "NCCL graph", "NVSHMEM", "NVSHMEM graph"), "-")
+        source, out = (torch.zeros(size, device=shmem.device(), dtype=DTYPE) for size in (n, m))
+        nccl = vendors.nccl_ways(self.kind.name, source, out)
+        if nccl is not None:
+            with doing("NCCL", self.kind.name, human(self.nbytes)):
+                found["NCCL"] = self.time(nccl, graph=False)
+                found["NCCL graph"] = self.time(nccl, graph=True)
+        del source, out, nccl
+        ours, theirs = (shmem.create_tensor((size,), DTYPE) for size in (n, m))
+        few = self.calls if self.nbytes <= 1 << 20 else max(1, self.calls // 8)
+        with doing("NVSHMEM", self.kind.name, human(self.nbytes)):
+            call = vendors.nvshmem_ways(self.kind.name, ours, theirs)
+            found["NVSHMEM"] = self.time(call, False, few)
+            if vendors.GRAPHS:
+                found["NVSHMEM graph"] = self.time(call, True, few)
+        shmem.barrier_all()
+        shmem.free_tensor(theirs)
+        shmem.free_tensor(ours)
+        return found
+
+    def row(self) -> tuple[object, ...]:
+        graph, called, plan = self.ours(None)
+        copies, theirs = self.copies(), self.theirs()
+        moved = self.kind.sent(self.nbytes) / 1e9
+        gc.collect()
+        return (
+            self.kind.title, human(self.nbytes), graph * 1e6, moved / graph, copies * 1e6, copies / graph,
+            *(ratio for name in ("NCCL graph", "NVSHMEM graph") for ratio in pair(theirs[name], graph)),
+            called * 1e6,
+            *(ratio for name in ("NCCL", "NVSHMEM") for ratio in pair(theirs[name], called)),
+            plan,
+        )  # fmt: skip
+
+
+def pair(theirs: float | str, ours: float) -> tuple[float | str, float | str]:
+    return (theirs, theirs) if isinstance(theirs, str) else (theirs * 1e6, theirs / ours)
+
+
+HEAD = (
+    "collective", "size", "ours us", "GB/s sent", "copies us", "of copies", "NCCL us", "x NCCL", "NVSHMEM us",
+    "x NVSHMEM", "called: ours us", "NCCL us", "x NCCL", "NVSHMEM us", "x NVSHMEM", "plan",
+)  # fmt: skip
+
+
+def by_size(meeting: Meeting, largest: int, clock: Clock) -> None:
+    """All sizes of each; when time is over, what is left is named."""
+    table = Table(
+        f"Collectives, bf16, {shmem.n_pes()} PEs on {torch.cuda.device_count()} GPUs, from a CUDA graph and as called"
+    )
+    table.head(HEAD)
+    for kind in (*KINDS, *ALGORITHMS):
+        for nbytes in sizes(4 << 10, largest):
+            if clock.late():
+                table.row((kind.title, human(nbytes), "no time"))
+            elif kind in ALGORITHMS:
+                graph, _, plan = Case(meeting, kind, nbytes).ours(None, eager=False)
+                table.row((kind.title, human(nbytes), graph * 1e6, *["-"] * 12, plan))
+            else:
+                table.row(Case(meeting, kind, nbytes).row())
+
+
+def push(meeting: Meeting) -> None:
+    """64 MiB a PE to all PEs, against device-to-device copies of the same bytes at the same time."""
+    table = Table(f"Push all-gather, {shmem.n_pes()} PEs")
+    table.head(HEAD)
+    table.row(Case(meeting, KINDS[0], 64 << 20).row())
+
+
+def plans(count: int) -> Iterator[Plan | None]:
+    """What might be better than the plan by size."""
+    yield None
+    sms = torch.cuda.get_device_properties(shmem.device()).multi_processor_count
+    if count <= 1 << 15:
+        for block, warps in ((1024, 4), (2048, 4), (4096, 8)):
+            yield Plan(32, block, block, warps)
+        return
+    share = -(-count // (sms * 4096)) * 4096
+    seen = {plan_for(count, 2)}
+    for programs in (sms // 2, sms, 2 * sms, 4 * sms):
+        for piece in (16384, 65536, 1 << 30):
+            # At most what makes a program's share one piece.
+            plan = Plan(programs, min(piece, max(4096, share * sms // programs // 4096 * 4096)), 4096, 8)
+            if plan not in seen:
+                seen.add(plan)
+                yield plan
+
+
+def explore(meeting: Meeting, largest: int, clock: Clock) -> None:
+    """Other plans than the one that the library chooses; the fastest first."""
+    for kind in (KINDS[0], KINDS[1], *ALGORITHMS):
+        for nbytes in (16 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20):
+            if nbytes <= largest and not clock.late():
+                case = Case(meeting, kind, nbytes)
+                found = sorted((*case.ours(plan, eager=False)[::2], plan is None) for plan in plans(case.count))
+                text = ", ".join(f"{took * 1e6:.1f} {'*' * own}{name}" for took, name, own in found[:8])
+                chosen = next(took for took, _, own in found if own)
+                copies = case.copies()
+                say(f"{kind.title} {human(nbytes)}: copies {copies * 1e6:.1f}; plan by size {chosen * 1e6:.1f}; {text}")
