@@ -83,5 +83,7 @@ def test_every_op_of_a_kernel_has_its_line():
     ],
 )
 def test_bad_locations_are_errors(alias: str):
-    with pytest.raises(IRParseError):
-        ir.parse(f"module {{ }} loc(#loc)\n{alias}\n")
+    with pytest.raises(IRParseError) as error:
+        ir.parse(f"module {{ }} loc(#loc)\n{alias}\n", "kernel.mlir")
+    # The place is the one in the text, whichever alias it is in.
+    assert str(error.value.fields["where"]).startswith("kernel.mlir:")

@@ -135,13 +135,47 @@ def test_raw_bytes():
         'dense<"0x00"> : tensor<2xf32>',
         'dense<"0xZZ"> : tensor<2xf32>',
         "dense<> : tensor<2xf32>",
+        "dense<0> : tensor<4294967296xi32>",
+        'dense<"0x00000000"> : tensor<4294967296xi32>',
+        f"{'9' * 5000} : i32",
+        f"dense<0x{'9' * 5000}> : tensor<2xi32>",
+        "array<i65536: 1>",
     ],
 )
 def test_bad_constants_are_errors(bad: str):
     from triton_dist.errors import IRParseError
 
-    with pytest.raises(IRParseError):
+    with pytest.raises(IRParseError, match="<ttir>:1"):
         value_of(bad)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'module {{ }} loc("a.py":{"9" * 5000}:1)',
+        f"%x = arith.constant 1 : i32\n%y = arith.addi %x#{'9' * 5000}, %x : i32",
+        f"%x = arith.constant 1 : i{'9' * 5000}",
+        'module { tt.func @f() {\n ^12:\n tt.return\n } }',
+        'module { tt.func @f() {\n cf.br ^_0\n ^_0:\n tt.return\n } }',
+        'module { tt.func @f() { ' + "scf.execute_region { " * 3000,
+        "module attributes {a = " + "[" * 3000,
+        "%x = arith.constant 1 : " + "tensor<" * 3000,
+    ],
+    ids=["line", "operand", "type", "block", "branch", "regions", "list", "tensor"],
+)
+def test_what_xdsl_gives_up_on_is_an_error_with_a_place(text: str):
+    """Found by fuzzing: each ended as one of Python's own errors."""
+    from triton_dist.errors import IRParseError
+
+    with pytest.raises(IRParseError) as error:
+        ir.parse(text, "kernel.mlir")
+    assert str(error.value.fields["where"]).startswith("kernel.mlir")
+
+
+def test_a_name_that_is_all_suffix_can_be_copied():
+    """xDSL makes an empty name of `_0`, which it refuses when an operation is cloned."""
+    module = ir.parse("module { %_0 = arith.constant 4 : i32 }")
+    assert module.is_structurally_equivalent(module.clone())
 
 
 FUNCTION = """

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
 
+MOST_ELEMENTS = 1 << 26
+"""Of a constant; it is held in memory. Triton's own limit for a tensor is lower."""
+
+
 def _element_bytes(element: Any, literal: str) -> bytes:
     """The bytes of one element that the text `literal` stands for."""
     size: int = element.compile_time_size
@@ -46,6 +50,8 @@ def dense_from_literals(type: Any, literals: list[str], shape: list[int]) -> Den
         raise ValueError("at least one element expected")
     if literals and shape and shape != expected:
         raise ValueError(f"shape {expected} expected, found {shape}")
+    if math.prod(expected) > MOST_ELEMENTS:
+        raise ValueError(f"a constant of more than {MOST_ELEMENTS} elements")
     data = b"".join(_element_bytes(type.element_type, literal) for literal in literals)
     if literals and not shape:
         data *= math.prod(expected)
@@ -56,6 +62,8 @@ def dense_from_hex(type: Any, text: str) -> DenseIntOrFPElementsAttr:
     """The attribute `dense<"0x..."> : type`: raw bytes of the elements, bits for i1."""
     data = bytes.fromhex(text[2:])
     count = math.prod(type.get_shape())
+    if count > MOST_ELEMENTS:
+        raise ValueError(f"a constant of more than {MOST_ELEMENTS} elements")
     size = type.element_type.compile_time_size
     if isinstance(type.element_type, IntegerType) and type.element_type.width.data == 1:
         if len(data) == 1 and data in (b"\xff", b"\x00"):

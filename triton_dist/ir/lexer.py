@@ -7,7 +7,9 @@ Lexing is the larger part of parsing TTIR with xDSL, and parsing is on the path 
 from __future__ import annotations
 
 import re
+from typing import Any
 
+from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRTokenKind, StringLiteral
 
@@ -30,7 +32,10 @@ _TOKEN = re.compile(
     re.ASCII,
 )
 _PUNCTUATION = 3
-_KINDS = (
+_NUMBER_OF_BLOCK = re.compile(r"\^_?[0-9]+|\^[^a-zA-Z_].*")
+_MOST_DIGITS = 1000
+"""Python itself refuses to convert some thousands of digits."""
+_KINDS: tuple[Any, ...] = (
     None,
     MLIRTokenKind.BARE_IDENT,
     MLIRTokenKind.PERCENT_IDENT,
@@ -87,7 +92,7 @@ class FastLexer(MLIRLexer):
         text = match.group(index)
         self.pos = match.end()
         kind = KIND_BY_PUNCTUATION_SPELLING[text] if index == _PUNCTUATION else _KINDS[index]
-        return LazyToken(kind, text, match.start(index), self.input)  # pyright: ignore[reportArgumentType]
+        return self._token(kind, text, match.start(index))
 
     def _lex_rare(self) -> LazyToken:
         token = super().lex()
@@ -95,7 +100,15 @@ class FastLexer(MLIRLexer):
         if kind is MLIRTokenKind.BYTES_LIT and _is_text(token.span):
             # xDSL makes strings of ASCII only; the user's strings are UTF-8.
             kind = MLIRTokenKind.STRING_LIT
-        return LazyToken(kind, token.span.text, token.span.start, self.input)
+        return self._token(kind, token.span.text, token.span.start)
+
+    def _token(self, kind: MLIRTokenKind, text: str, start: int) -> LazyToken:
+        if kind is MLIRTokenKind.INTEGER_LIT and len(text) > _MOST_DIGITS:
+            raise ParseError(Span(start, start + len(text), self.input), "integer literal of too many digits")
+        if kind is MLIRTokenKind.CARET_IDENT and _NUMBER_OF_BLOCK.fullmatch(text):
+            # xDSL has no such names, and says so with an error of its own.
+            raise ParseError(Span(start, start + len(text), self.input), "the name of a block starts with a letter")
+        return LazyToken(kind, text, start, self.input)
 
 
 def _is_text(span: Span[str]) -> bool:

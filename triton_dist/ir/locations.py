@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _ALIAS_LINE = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
 _TOKEN = re.compile(
-    r'\s*(?:(#[\w$.-]+)|"((?:[^"\\]|\\.)*)"(?::(\d+):(\d+))?|(callsite|fused|unknown)|(\()|(\))|(\])|(,)|(at\b)|(\[)|(<))'
+    r'\s*(?:(#[\w$.-]+)|"((?:[^"\\]|\\.)*)"(?::(\d{1,18}):(\d{1,18}))?|(callsite|fused|unknown)|(\()|(\))|(\])|(,)|(at\b)|(\[)|(<))'
 )
 _ESCAPE = re.compile(r'\\([0-9a-fA-F]{2}|[nt\\"])')
 _UNKNOWN = UnknownLoc()
@@ -43,13 +43,15 @@ class LocationAliases:
     """The `#loc` aliases of one module, resolved lazily and once each."""
 
     def __init__(self) -> None:
-        self._bodies: dict[str, str] = {}
+        self._bodies: dict[str, re.Match[str]] = {}
         self._resolved: dict[str, LocationAttr] = {}
+        self._source = Input("", "")
 
-    def take_from(self, text: str) -> str:
+    def take_from(self, text: str, name: str) -> str:
         """Remember the alias definitions of `text` and return it without them, its line numbers unchanged."""
-        for alias, body in _ALIAS_LINE.findall(text):
-            self._bodies.setdefault(alias, body)
+        self._source = Input(text, name)
+        for match in _ALIAS_LINE.finditer(text):
+            self._bodies.setdefault(match[1], match)
         return _ALIAS_LINE.sub("", text) if self._bodies else text
 
     def resolve(self, alias: str) -> LocationAttr | None:
@@ -57,7 +59,7 @@ class LocationAliases:
         if found is None and (body := self._bodies.get(alias)) is not None:
             # A definition that refers to itself must end as an error, not as a recursion.
             del self._bodies[alias]
-            found = _LocationReader(self, Input(body, alias), 0).whole()
+            found = _LocationReader(self, self._source, *body.span(2)).whole()
             self._resolved[alias] = found
         return found
 
@@ -72,24 +74,25 @@ class LocationAliases:
 class _LocationReader:
     """Recursive descent over the text of a location."""
 
-    def __init__(self, aliases: LocationAliases, input: Input[str], pos: int) -> None:
+    def __init__(self, aliases: LocationAliases, input: Input[str], pos: int, end: int | None = None) -> None:
         self.aliases = aliases
         self.input = input
         self.pos = pos
+        self.end = input.len if end is None else end
         self.depth = 0
 
     def fail(self, message: str) -> NoReturn:
-        raise ParseError(Span(self.pos, min(self.pos + 1, self.input.len), self.input), message)
+        raise ParseError(Span(self.pos, min(self.pos + 1, self.end), self.input), message)
 
     def next(self) -> re.Match[str]:
-        match = _TOKEN.match(self.input.content, self.pos)
+        match = _TOKEN.match(self.input.content, self.pos, self.end)
         if match is None:
             self.fail("location expected")
         self.pos = match.end()
         return match
 
     def peek(self, group: int) -> bool:
-        match = _TOKEN.match(self.input.content, self.pos)
+        match = _TOKEN.match(self.input.content, self.pos, self.end)
         return match is not None and match.lastindex == group
 
     def expect(self, group: int, what: str) -> None:
@@ -99,7 +102,7 @@ class _LocationReader:
 
     def whole(self) -> LocationAttr:
         found = self.location()
-        if self.input.content[self.pos :].strip():
+        if self.input.content[self.pos : self.end].strip():
             self.fail("unexpected text after location")
         return found
 

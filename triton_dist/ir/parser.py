@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, LocationAttr, ModuleOp
 from xdsl.parser import Parser
 from xdsl.parser.core import UnresolvedOperand
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
-from xdsl.utils.lexer import Input
+from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from triton_dist.errors import IRParseError
@@ -20,12 +20,16 @@ from triton_dist.ir.lexer import FastLexer
 from triton_dist.ir.locations import LocationAliases
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xdsl.context import Context
-    from xdsl.ir import Attribute, Block, TypeAttribute
+    from xdsl.ir import Attribute, Block, SSAValue, TypeAttribute
 
 _TYPE = re.compile(r"!?[a-zA-Z][\w.]*(?:<(?:[^<>\"#()]|<[^<>\"#()]*>)*>)?")
 _DICT = re.compile(r"\{[^{}\"#]*\}")
 _HUGE_INTEGER = re.compile(r"[su]?i[0-9]{8,}")
+
+_INDEX_DIGITS = 9
 
 _PERCENT = MLIRTokenKind.PERCENT_IDENT
 _HASH = MLIRTokenKind.HASH_IDENT
@@ -44,7 +48,7 @@ class TritonParser(Parser):
         self.locations = LocationAliases()
         # The base class lexes the first token; an empty input keeps it from lexing with xDSL's lexer.
         super().__init__(ctx, "", name)
-        lexer = FastLexer(Input(self.locations.take_from(text), name))
+        lexer = FastLexer(Input(self.locations.take_from(text, name), name))
         self._parser_state = ParserState(lexer)  # pyright: ignore[reportArgumentType]
         self._types = {}
         self._dicts = {}
@@ -107,7 +111,7 @@ class TritonParser(Parser):
         if state.current_token.kind is not _HASH:
             return LazyOperand(token, 0)
         index = state.current_token.text[1:]
-        if not index.isdecimal():
+        if not index.isdecimal() or len(index) > _INDEX_DIGITS:
             self.raise_error("Expected integer as SSA value tuple index")
         state.current_token = state.lexer.lex()
         return LazyOperand(token, int(index))
@@ -140,6 +144,13 @@ class TritonParser(Parser):
             self.raise_error("an integer type has fewer than 2**24 bits")
         return super()._parse_optional_integer_or_float_type()
 
+    def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
+        super()._register_ssa_definition(name, values, span)
+        for value in values:
+            # xDSL takes all of `_0` for a suffix, and refuses the empty name when it is copied.
+            if value.name_hint == "":
+                value.name_hint = None
+
     def _parse_block(self) -> Block:
         name = self._parser_state.current_token.text[1:]
         known = self.blocks.get(name)
@@ -168,6 +179,12 @@ class TritonParser(Parser):
             return dense_from_literals(type, literals, shape)
         except (ValueError, OverflowError, NotImplementedError, VerifyException) as error:
             self.raise_error(f"bad dense attribute: {error}")
+
+    def _parse_builtin_densearray_attr(self) -> DenseArrayBase | None:
+        try:
+            return super()._parse_builtin_densearray_attr()
+        except NotImplementedError:
+            self.raise_error("an array of integers has 1, 8, 16, 32 or 64 bits an element")
 
     def _dense_literals(self) -> tuple[list[str], list[int]]:
         """The literals of a dense attribute as text, flattened, and their shape (empty for a splat)."""
