@@ -5,11 +5,12 @@ VENV   ?= .venv
 # What is installed as torch, unless $(PYTHON) already has one. Add pip options to choose an index or a build.
 TORCH  ?= torch==2.13.0
 PYTEST_ARGS ?=
+COUNT ?= 2000
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test vendor docs lint types check tox clean
+.PHONY: help setup demo test fuzz vendor docs lint types check tox clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -22,6 +23,9 @@ demo: $(VENV)/.base ## Run overlapped AllGather-GEMM on 4 PEs of this CPU and dr
 
 test: $(VENV)/.extra-test ## Run all tests (PYTEST_ARGS="-k heap" to choose)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.extra-test ## Run COUNT (2000) random kernels, and ten times as many broken IR texts
+	$(BIN)/python -m tests.fuzz --count $(COUNT)
 
 vendor: $(VENV)/.extra-vendor-tools ## Install vendors' compilers that run on any CPU: their tests are skipped without
 

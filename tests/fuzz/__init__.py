@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+"""Random kernels against numpy, and mutated IR text into the parser.
+
+`pytest` runs a fixed few hundred examples; `make fuzz` runs as many as asked for, in child processes.
+"""

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""A fixed few hundred examples; `make fuzz` runs more, and others each time."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.examples import examples
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_kernels_do_what_they_do_in_numpy(seed: int) -> None:
+    examples("kernels", 40, seed)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_mutated_text_is_refused_or_taken(seed: int) -> None:
+    examples("parser", 300, seed)
