@@ -65,11 +65,30 @@ def test_the_checked_mode_asks_for_nothing() -> None:
     assert "prefetch" not in kernel.asm["llir"]
 
 
-def test_the_next_program_follows_where_there_is_no_loop() -> None:
+def test_a_loop_that_reads_asks_for_the_result_only() -> None:
     x = torch.randn(9, 1000)
     out = torch.empty_like(x)
     kernel = centre[(9,)](out, x, 1000, BLOCK=1024)
     torch.testing.assert_close(out, x - x.mean(1, keepdim=True))
+    assert re.search(WRITE, kernel.asm["llir"])
+    assert not re.search(READ, kernel.asm["llir"]), "its only loop reads already"
+
+
+@triton.jit
+def normalise(out, x, columns, BLOCK: tl.constexpr):
+    """One row a program, in three loops."""
+    offsets = tl.program_id(0) * columns + tl.arange(0, BLOCK)
+    mask = tl.arange(0, BLOCK) < columns
+    values = tl.load(x + offsets, mask=mask, other=0.0)
+    values = tl.where(mask, values - tl.sum(values, axis=0) / columns, 0.0)
+    tl.store(out + offsets, values / tl.sqrt(tl.sum(values * values, axis=0) / columns), mask=mask)
+
+
+def test_a_loop_that_only_computes_asks_for_the_next_program() -> None:
+    x = torch.randn(9, 1000)
+    out = torch.empty_like(x)
+    kernel = normalise[(9,)](out, x, 1000, BLOCK=1024)
+    torch.testing.assert_close(out, torch.nn.functional.layer_norm(x, (1000,), eps=0), rtol=1e-4, atol=1e-5)
     assert re.search(READ, kernel.asm["llir"])
     assert re.search(WRITE, kernel.asm["llir"])
 

@@ -9,6 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+import triton
+import triton.language as tl
 
 from tests.engine import harness
 
@@ -164,3 +166,28 @@ def test_mixed_types(left: str, right: str) -> None:
     for text, values in (("a + b", [p + q for p, q in zip(x.tolist(), y.tolist(), strict=True)]),
                          ("a * b", [p * q for p, q in zip(x.tolist(), y.tolist(), strict=True)])):  # fmt: skip
         assert [v & (2**n - 1) for v in got[text].tolist()] == [v & (2**n - 1) for v in values]
+
+
+@triton.jit
+def inside(out, first, limit, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    offsets = first + lanes
+    tl.store(out + lanes, offsets < limit)
+    tl.store(out + BLOCK + lanes, limit > offsets)
+    tl.store(out + 2 * BLOCK + lanes, offsets >= limit)
+    tl.store(out + 3 * BLOCK + lanes, offsets < limit, mask=offsets < limit)
+
+
+LIMITS = (-(2**31), -1, 0, 1, 7, 63, 64, 65, 200, 2**31 - 1)
+FIRSTS = (-(2**31), -100, -1, 0, 1, 60, 2**31 - 128)
+
+
+@pytest.mark.parametrize("block", [8, 16, 64, 128])
+def test_offsets_against_a_limit(block: int) -> None:
+    """Counted, not compared: the number of lanes inside may be negative, or beyond the chunk, or beyond 32 bits."""
+    for first in FIRSTS:
+        for limit in LIMITS:
+            out = torch.zeros(4, block, dtype=torch.bool)
+            inside[(1,)](out, first, limit, BLOCK=block)
+            expected = torch.arange(block) + first < limit
+            assert torch.equal(out, torch.stack([expected, expected, ~expected, expected])), (first, limit)

@@ -3,13 +3,13 @@
 
 A kernel that works on rows reads a row, computes, and writes a row: while it computes, memory idles, and while it
 reads or writes, it waits for lines that no hardware prefetcher could guess, since the next row is elsewhere. So the
-last reduction before a store also asks for the lines that the store will write, and for those that the next round of
-the loop (or the next program) will read. These are hints: a wrong address costs bandwidth and nothing else.
+last reduction of a block also asks for the lines that stores behind it will write, and for those that the next round
+of the loop (or the next program) will read. These are hints: a wrong address costs bandwidth and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -76,27 +76,26 @@ def prefetch(b: Builder, address: Value, write: bool) -> None:
 # Which tiles
 
 
-def hints(k: Kernel, op: Any) -> list[Hint]:
-    """What the loop of `op`, a reduction, should ask for: all of its own shape, if it is the last before a store."""
+def hints(k: Kernel, op: Any, nodes: Sequence[Node]) -> list[Hint]:
+    """What the loop of `op`, a reduction, should ask for: all of its own shape, if it is the last of its block."""
     shape = shape_of(op.operands[0].type)
     block = op.parent_block()
-    if k.checked or shape is None:
-        return []
-    stores = _stores_after(op, shape)
-    if not stores:
+    if k.checked or shape is None or (stores := _stores_after(op, shape)) is None:
         return []
     found = [_of_store(k, store) for store in stores]
-    if (shift := _next_round(k, block)) is not None:
+    # A loop that reads memory itself already reads as fast as it can.
+    shift = None if any(n.reads for n in nodes) else _next_round(k, block)
+    if shift is not None:
         found += [_of_load(k, load, shift) for load in _loads(block, shape)]
     return [hint for hint in found if hint is not None]
 
 
-def _stores_after(op: Any, shape: tuple[int, ...]) -> list[Any]:
-    """The stores of a block that follow with no reduction of the same shape between."""
+def _stores_after(op: Any, shape: tuple[int, ...]) -> list[Any] | None:
+    """The stores of that shape that follow in the block; None if another reduction does, which is to ask instead."""
     found = []
     while (op := op.next_op) is not None:
         if op.name == "tt.reduce" and shape_of(op.operands[0].type) == shape:
-            return []
+            return None
         if op.name == "tt.store" and shape_of(op.operands[0].type) == shape:
             found.append(op)
     return found

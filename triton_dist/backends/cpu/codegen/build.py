@@ -66,8 +66,8 @@ def _wrap(value: int, type_: Any) -> int:
 class Builder(IRBuilder):
     """llvmlite's builder with the few idioms that this engine repeats."""
 
-    scalef = 0
-    """fp32 lanes of AVX-512's instruction that scales by a power of two; 0 where there is none."""
+    avx512_lanes = 0
+    """fp32 lanes of the machine vectors in use where the machine has AVX-512; else 0."""
 
     def iadd(self, a: Value, b: Value) -> Value:
         ka, kb = known(a), known(b)

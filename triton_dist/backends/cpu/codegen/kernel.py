@@ -108,7 +108,7 @@ class Kernel:
         if self.target.vector_bits == 512:
             # What only moves data moves it faster in halves (measured: vector add, 0.85 and 0.96 of torch's speed).
             narrow = uses.streams(self.function, self.uses.cost)
-            self.b.scalef = 8 if narrow else 16
+            self.b.avx512_lanes = 8 if narrow else 16
             if narrow:
                 narrow_vectors(self.fn, 256)
         self.args_ptr, *pid, self.launch, self.arena = self.fn.args

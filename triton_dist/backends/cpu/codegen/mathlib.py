@@ -28,7 +28,7 @@ def _poly(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
 
 def _scale_by_power(b: Builder, value: Value, exponent: Value) -> Value:
     """value * 2^exponent for an integral fp32 `exponent` of at most 252 in magnitude; subnormal results are exact."""
-    if b.scalef and (lanes_of(value) or 1) % b.scalef == 0:
+    if b.avx512_lanes and (lanes_of(value) or 1) % b.avx512_lanes == 0:
         return _scalef(b, value, exponent)
     wide = like(value, I32)
     whole = b.fptosi(exponent, wide)
@@ -41,13 +41,13 @@ def _scale_by_power(b: Builder, value: Value, exponent: Value) -> Value:
 
 def _scalef(b: Builder, value: Value, exponent: Value) -> Value:
     """AVX-512's own scaling instruction."""
-    rounding = [ir.Constant(I32, 4)] if b.scalef == 16 else []
+    rounding = [ir.Constant(I32, 4)] if b.avx512_lanes == 16 else []
     return _by_machine_vectors(b, "mask.scalef.ps", [value, exponent], rounding)
 
 
 def _by_machine_vectors(b: Builder, name: str, values: Sequence[Value], more: Sequence[Value] = ()) -> Value:
     """An instruction of AVX-512 on fp32, with zeros to merge into and a full mask, a machine vector at a time."""
-    n = b.scalef
+    n = b.avx512_lanes
     piece, mask = ir.VectorType(F32, n), ir.Constant(ir.IntType(n), -1)
     parts = []
     for at in range(0, values[0].type.count, n):
@@ -62,7 +62,7 @@ def _by_machine_vectors(b: Builder, name: str, values: Sequence[Value], more: Se
 def rsqrt(b: Builder, x: Value) -> Value:
     """1 / sqrt(x), 1.5 ulp: AVX-512's estimate, good to 2^-14, and one step of Newton's; else two exact operations."""
     t = x.type
-    if t != like(x, F32) or not b.scalef or (lanes_of(x) or 1) % b.scalef:
+    if t != like(x, F32) or not b.avx512_lanes or (lanes_of(x) or 1) % b.avx512_lanes:
         return b.fdiv(full(t, 1.0), b.math("sqrt", x))
     y = _by_machine_vectors(b, "rsqrt14.ps", [x])
     gap = b.math("fma", b.fneg(b.fmul(x, y)), y, full(t, 1.0))

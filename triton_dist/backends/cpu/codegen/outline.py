@@ -19,7 +19,7 @@ def outlined(b: Builder, name: str, result: ir.Type, args: Sequence[Value], emit
     `result` is the scalar type of what it returns; it is as wide as the arguments. Vectors go through in pieces that
     leave the function enough registers.
     """
-    width, piece = lanes_of(args[0]), max(b.scalef, 8)
+    width, piece = lanes_of(args[0]), max(b.avx512_lanes, 8)
     if width is None or width <= piece:
         return _call(b, name, result, args, emit)
     parts = [
@@ -44,7 +44,7 @@ def _call(b: Builder, name: str, result: ir.Type, args: Sequence[Value], emit: E
         # The same machine vectors as the caller's: vectors are passed in them.
         function.attributes.update(widths(b.function))
         inner = Builder(function.append_basic_block("entry"))
-        inner.scalef = b.scalef
+        inner.avx512_lanes = b.avx512_lanes
         inner.ret(emit(inner, function.args))
     return b.call(function, args)
 

@@ -36,7 +36,7 @@ def emit(k: Kernel, op: Any) -> None:
     rest = tuple(n for d, n in enumerate(shape) if d != axis)
     # A result of rank 0 is a scalar; anything else goes to buffers.
     targets = [k.allocate(rest, n.elem) for n in nodes] if rest else []
-    results = _reduce(k, nodes, axis, block, targets, ahead.hints(k, op))
+    results = _reduce(k, nodes, axis, block, targets, ahead.hints(k, op, nodes))
     for i, result in enumerate(op.results):
         if rest:
             k.bind(result, targets[i])

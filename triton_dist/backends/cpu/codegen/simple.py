@@ -12,9 +12,10 @@ from .affine import addptr, integer_node
 from .attrs import enum, get, integer, integers
 from .build import Value, const, i64
 from .domain import Chunk, Loop, plan
-from .elementwise import COST, OPS, Ctx
+from .elementwise import CMPI, COST, OPS, Ctx
 from .kernel import Kernel, handles
 from .ltypes import I1, I32, Elem, elem_of, shape_of, tensor_shape
+from .masks import Compare
 from .memory import Load, _load_one, materialise, run, store
 from .tensor import (
     Affine,
@@ -46,12 +47,12 @@ def elementwise(k: Kernel, op: Any) -> None:
         k.bind(result, handler(ctx, [k.scalar(v) for v in op.operands]))
         return
     sources = [_as_node(k, v, shape) for v in op.operands]
+    if op.name == "arith.cmpi":
+        predicate = enum(op, "predicate", CMPI)
+        k.bind(result, Compare(shape, out, sources, lambda b, a: handler(ctx, a), predicate))
+        return
     node = Map(shape, out, sources, lambda b, a: handler(ctx, a), COST[op.name])
     node.op = op.name
-    if op.name == "arith.cmpi":
-        from .elementwise import CMPI
-
-        node.predicate = enum(op, "predicate", CMPI)
     k.bind(result, integer_node(k.b, op.name, sources, out, node) if op.name in HINTED else node)
 
 
