@@ -12,10 +12,10 @@ tt.func public @kernel(%p: !tt.ptr<i64>, %v: i64, %pe: i32, %n: i32, %if: i1) {
   // CHECK-NEXT: scf.for
   scf.for %i = %zero to %n step %one : i32 {
     scf.if %if {
-      // CHECK: st.relaxed.sys{{.*}} %[[PEER]], %v
+      // CHECK: st.release.sys{{.*}} %[[PEER]], %v
       "distributed.notify"(%p, %v, %pe) <{sigOp = 1 : i32, commScope = 2 : i32}> : (!tt.ptr<i64>, i64, i32) -> ()
       // CHECK: %[[OTHER:.*]] = tt.extern_elementwise {{.*}}symbol = "nvshmem_ptr"
-      // CHECK: st.relaxed.sys{{.*}} %[[OTHER]], %v
+      // CHECK: st.release.sys{{.*}} %[[OTHER]], %v
       "distributed.notify"(%p, %v, %i) <{sigOp = 1 : i32, commScope = 2 : i32}> : (!tt.ptr<i64>, i64, i32) -> ()
     }
   }

@@ -336,7 +336,7 @@ def _peer_signal(at: _Place, op: d.NotifyOp) -> SSAValue:
 def _notify_anywhere(at: _Place, op: d.NotifyOp, action: str) -> None:
     """Through a wrapper that stores to a peer it can reach, and asks NVSHMEM to signal any other."""
     wrapper = symbols.Wrapper("each" if at.divergent() else "one", symbols.NOTIFY[action])
-    operands = (at.address(op.sigAddr), op.signalVal, op.rank)
+    operands = (at.address(op.sigAddr), _peer_signal(at, op), op.signalVal, op.rank)
     at.guarded(i32, lambda inside: inside.call(wrapper.name, operands, i32, False, (symbols.WRAPPERS, "")))
 
 

@@ -41,7 +41,7 @@ def symbols() -> dict[str, Symbol]:
             if (host := _host(record, symbol)) is not None:
                 found[symbol] = host
     for action, symbol in names.NOTIFY.items():
-        found[symbol] = Symbol(f"host_signal_{action}_i64")
+        found[symbol] = Symbol(f"cuda_signal_{action}")
     wrapped = {names.Wrapper(mode, symbol).name: host for symbol, host in found.items() for mode in names.MODES}
     return found | wrapped
 
@@ -81,6 +81,12 @@ def _made() -> Iterator[str]:
     for size in (1, 2, 4, 8):
         yield _collective("broadcast", size, ", i32 %root")
         yield _collective("fcollect", size, "")
+    for action in ("set", "add"):
+        # The peer's address, looked up ahead, is not needed here.
+        yield (
+            f"define i32 @cuda_signal_{action}({_HIDDEN}, i64 %at, i64 %remote, i64 %value, i32 %pe) nounwind {{\n"
+            f"  %r = call i32 @host_signal_{action}_i64({_HIDDEN}, i64 %at, i64 %value, i32 %pe)\n  ret i32 %r\n}}"
+        )
     yield from (_until(sign, bits) for sign in ("", "u") for bits in templates.WIDTHS)
     operands = "i64 %sig, i64 %value, i32 %op, i32 %pe"
     yield (

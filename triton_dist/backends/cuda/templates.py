@@ -53,9 +53,14 @@ def wait(width: int, scope: str, semantic: str, warp: bool) -> Asm:
     return Asm(text, f"=r,l,r,{letter(width)},~{{memory}}", f"host_wait_i{width}", may_block=True)
 
 
+def release(scope: str, action: str) -> str:
+    """The instruction of a signal, but for its width. A fence would empty the L1 cache as well."""
+    return f"red.release.{scope}.global.add.u" if action == "add" else f"st.release.{scope}.global.b"
+
+
 @functools.cache
 def notify(width: int, scope: str, action: str, guard: str) -> Asm:
-    """Set a word or add to it, after what the CTA wrote before.
+    """Set a word or add to it, after what the CTA wrote before: a release, which the barrier makes one of all threads.
 
     `guard`: "barrier" meets the CTA and lets thread 0 signal, "thread0" does the latter only (a barrier stands before
     it), "each" signals from each thread that comes here.
@@ -63,11 +68,9 @@ def notify(width: int, scope: str, action: str, guard: str) -> Asm:
     meet = "bar.sync 0; " if guard == "barrier" else ""
     choose = "" if guard == "each" else "mov.u32 i, %tid.x; setp.eq.u32 p, i, 0; "
     when = "" if guard == "each" else "@p "
-    kind = "u" if action == "add" else "b"
-    instruction = f"red.relaxed.{scope}.global.add" if action == "add" else f"st.relaxed.{scope}.global"
     text = (
-        f"{{ .reg .pred p; .reg .b32 i; {meet}{choose}{when}fence.acq_rel.{scope}; "
-        f"{when}{instruction}.{kind}{width} [$1], $2; mov.b32 $0, 0; }}"
+        f"{{ .reg .pred p; .reg .b32 i; {meet}{choose}{when}{release(scope, action)}{width} [$1], $2; "
+        "mov.b32 $0, 0; }"
     )
     return Asm(text, f"=r,l,{letter(width)},~{{memory}}", f"cuda_local_{action}_i{width}")
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from triton_dist.backends.cuda import bitcode, library, symbols
 from triton_dist.backends.cuda.bitcode import Pieces, Signature
 from triton_dist.backends.cuda.symbols import Wrapper
+from triton_dist.backends.cuda.templates import release
 from triton_dist.errors import DeviceLibraryMissing, NvshmemMismatch, UndefinedDeviceFunction
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 BARRIER = '  call void asm sideeffect "bar.sync 0;", "~{memory}"() convergent nounwind\n'
 _THREAD = '  %thread = call i32 asm "mov.u32 $0, %tid.x;", "=r"()\n'
 _SLOT = "@triton_dist_result = internal addrspace(3) global i64 undef, align 8\n"
-_NOTIFY_NEEDS = ("nvshmem_ptr", "nvshmem_fence", "nvshmemx_signal_op")
+_NOTIFY_NEEDS = ("nvshmem_fence", "nvshmemx_signal_op")
 _NEVER_CALLED = '  call void asm sideeffect "trap;", ""()\n  unreachable'
 _NOTHING_TO_DO = '  call void asm sideeffect "fence.acq_rel.sys;", "~{memory}"()\n  ret void'
 WITHOUT_NETWORK = {
@@ -101,7 +102,7 @@ def make(called: Sequence[Called], arch: int, given: str | None = None) -> Path:
 
 def all_functions() -> tuple[str, ...]:
     """Every function of NVSHMEM that `libshmem_device` may call."""
-    return tuple(dict.fromkeys([*_NOTIFY_NEEDS, *symbols.scopes()]))
+    return tuple(dict.fromkeys(["nvshmem_ptr", *_NOTIFY_NEEDS, *symbols.scopes()]))
 
 
 def _roots(called: Sequence[Called], path: Path, pieces: Pieces) -> tuple[list[str], list[str]]:
@@ -122,7 +123,7 @@ def _needs(wrapper: Wrapper | None, call: Called) -> tuple[str, ...]:
     if wrapper is None:
         return (call.name,)
     if wrapper.symbol in symbols.NOTIFY.values():
-        return _NOTIFY_NEEDS[:1] if library.without_network() else _NOTIFY_NEEDS
+        return () if library.without_network() else _NOTIFY_NEEDS
     return (wrapper.symbol,)
 
 
@@ -203,9 +204,12 @@ def _differs(call: Called, symbol: str, signature: Signature) -> NvshmemMismatch
 
 
 def _notify(wrapper: Wrapper) -> str:
-    """Signal a PE: by a store if its memory can be reached, which is fast; otherwise through NVSHMEM."""
+    """Signal a PE: by a store if its memory can be reached, which is fast; otherwise through NVSHMEM.
+
+    `%at` is the signal's address here, `%remote` there, as seen from here: 0 if it cannot be reached.
+    """
     add = wrapper.symbol == symbols.NOTIFY["add"]
-    store = "red.relaxed.sys.global.add.u64" if add else "st.relaxed.sys.global.b64"
+    store = f"{release('sys', 'add' if add else 'set')}64"
     choose = (
         f"{BARRIER}{_THREAD}  %chosen = icmp eq i32 %thread, 0\n  br i1 %chosen, label %signal, label %done\n"
         if wrapper.mode == "one"
@@ -214,16 +218,15 @@ def _notify(wrapper: Wrapper) -> str:
     network = (
         _NEVER_CALLED
         if library.without_network()
-        else "  call void @nvshmem_fence()\n"
+        else "  %p = inttoptr i64 %at to ptr\n  call void @nvshmem_fence()\n"
         f"  call void @nvshmemx_signal_op(ptr %p, i64 %value, i32 {10 if add else 9}, i32 %pe)\n  br label %done"
     )
     return (
-        f"define i32 @{wrapper.name}(i64 %at, i64 %value, i32 %pe) alwaysinline convergent nounwind {{\n{choose}"
-        "signal:\n  %p = inttoptr i64 %at to ptr\n  %remote = call ptr @nvshmem_ptr(ptr %p, i32 %pe)\n"
-        "  %near = icmp ne ptr %remote, null\n  br i1 %near, label %direct, label %network\n"
-        "direct:\n  %address = ptrtoint ptr %remote to i64\n"
-        f'  call void asm sideeffect "fence.acq_rel.sys; {store} [$0], $1;", "l,l,~{{memory}}"'
-        "(i64 %address, i64 %value) nounwind\n  br label %done\n"
+        f"define i32 @{wrapper.name}(i64 %at, i64 %remote, i64 %value, i32 %pe) "
+        f"alwaysinline convergent nounwind {{\n{choose}"
+        "signal:\n  %near = icmp ne i64 %remote, 0\n  br i1 %near, label %direct, label %network\n"
+        f'direct:\n  call void asm sideeffect "{store} [$0], $1;", "l,l,~{{memory}}"'
+        "(i64 %remote, i64 %value) nounwind\n  br label %done\n"
         f"network:\n{network}\n"
         "done:\n  ret i32 0\n}\n"
     )
