@@ -17,7 +17,7 @@ from pathlib import Path
 
 from triton_dist import knobs
 from triton_dist import language as dl
-from triton_dist.backends.ascend import symbols
+from triton_dist.backends.ascend import optable, symbols
 
 DOCS = Path(__file__).parent
 OPS = ("wait", "consume_token", "rank", "num_ranks", "symm_at", "notify", "extern_call")
@@ -89,7 +89,7 @@ def _line(section: str, line: str) -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "ascend_library": symbols.library_table,
-    "ascend_ops": symbols.op_table,
+    "ascend_ops": optable.op_table,
     "environment": environment,
     "ops": lambda: functions(OPS),
     "signals": lambda: functions(SIGNALS),

@@ -118,6 +118,13 @@ class UnknownTritonAscend(TritonDistError):
     template = "triton-ascend {version}: distributed operations have no way through it: {detail}."
 
 
+class TritonAscendRefused(TritonDistError):
+    template = (
+        "triton-ascend {version} cannot compile this kernel, in which the distributed operations travel as "
+        "placeholders: {detail}. docs/ascend.md says what its way cannot carry."
+    )
+
+
 class PlaceholderError(TritonDistError):
     template = "{symbol} cannot be brought through triton-ascend 3.2: {detail}."
 
@@ -145,7 +152,7 @@ class NotAnInteger(ArgumentError):
 
 
 class DoesNotFit(ArgumentError):
-    template = "{op}: {argument} = {got} does not fit {type}, the type of the signal{hint}"
+    template = "{op}: {argument} = {got} does not fit {type}{of}{hint}"
 
 
 class BadSignalType(ArgumentError):
@@ -268,6 +275,13 @@ class AclshmemMissing(ShmemError):
     template = (
         "the package shmem (aclshmem) cannot be imported: {detail}. It comes with the vendor's toolkit; "
         "TRITON_DIST_SIMULATE=1 runs the same program without an NPU."
+    )
+
+
+class EngineNeedsAddress(ShmemError):
+    template = (
+        "TRITON_DIST_ENGINE={engine} was asked for, but aclshmem_init_using_unique_id takes no engine. Start the PEs "
+        "with a launcher, which gives them an address, or leave the setting out."
     )
 
 

@@ -78,6 +78,13 @@ def _parse_engine(text: str) -> str:
     return name
 
 
+def _parse_cores(text: str) -> str:
+    word = text.strip().lower()
+    if word not in ("vector", "both", "table"):
+        raise ValueError
+    return word
+
+
 def _parse_path(text: str) -> str:
     if not text.strip():
         raise ValueError
@@ -104,6 +111,7 @@ COUNT = Kind(_parse_count, "a whole number, 0 or more")
 SECONDS = Kind(_parse_seconds, "seconds as a number, 0 or more")
 SIZE = Kind(_parse_size, "a number of bytes, 4096 or more, with K, M, G or T if you like (512M)")
 ENGINE = Kind(_parse_engine, "MTE, SDMA, ROCE or UDMA")
+CORES = Kind(_parse_cores, "vector, both or table")
 PATH = Kind(_parse_path, "a path")
 NAME = Kind(_parse_name, "a name")
 
@@ -176,6 +184,9 @@ class _Knobs(ModuleType):
     num_threads = Knob[int](COUNT, 0, "threads a PE of the host engine uses; 0: all cores")
     wait_timeout = Knob[float](SECONDS, 60.0, "seconds after which a wait on the host raises; 0: never")
     engine = Knob[str | None](ENGINE, None, "transport engine of Ascend's library; without: MTE")
+    dot_free_cores = Knob[str](
+        CORES, "vector", "on which of Ascend's cores the operations of a kernel without a dot run; see docs/ascend.md"
+    )
     heap_size = Knob[int](SIZE, 1 << 30, "bytes of symmetric heap a PE has")
     trace = Knob[str | None](PATH, None, "a folder where each PE of the host engine writes its timeline")
     simd = Knob[str | None](NAME, None, "avx2: the host engine leaves AVX-512 unused, to compare or to test")
@@ -189,6 +200,7 @@ if TYPE_CHECKING:
     num_threads: int
     wait_timeout: float
     engine: str | None
+    dot_free_cores: str
     heap_size: int
     trace: str | None
     simd: str | None

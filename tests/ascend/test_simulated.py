@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -19,6 +21,7 @@ from triton_dist.backends.ascend.simulated import library
 from triton_dist.backends.ascend.simulated.state import FIXED_ADDRESS, SLOT_BYTES, Npu
 from triton_dist.errors import (
     ForeignAddressInKernel,
+    OutOfBounds,
     PeOutOfRangeInKernel,
     SimulatedLibraryFault,
     UnsupportedOpError,
@@ -281,6 +284,130 @@ def test_a_transfer_that_nobody_waited_for_is_dropped_at_the_end() -> None:
             run_pes(use, 2)
 
 
+@triton_dist.jit
+def nbi_barrier_kernel(dest, source, out, peer, VEC: tl.constexpr, TEAM: tl.constexpr):
+    lib.putmem_nbi(dest, source, 4, peer)
+    if TEAM:
+        acl.barrier(0)
+    elif VEC:
+        lib.barrier_all_vec()
+    else:
+        lib.barrier_all()
+    tl.store(out + tl.program_id(0), tl.load(dest))
+
+
+@pytest.mark.parametrize(("vec", "team"), [(False, False), (True, False), (False, True)], ids=["all", "vec", "team"])
+@pytest.mark.parametrize("engine", ["MTE", *ASYNCHRONOUS])
+def test_a_barrier_completes_puts(engine: str, vec: bool, team: bool) -> None:
+    def use(pe: int) -> list[float]:
+        dest, out = shmem.create_tensor((1,), torch.float32), torch.zeros(3)
+        nbi_barrier_kernel[(3,)](dest, torch.full((1,), pe + 1.0), out, (pe + 1) % 2, VEC=vec, TEAM=team)
+        return out.tolist()
+
+    with knobs.scope(engine=engine):
+        assert run_pes(use, 2) == [[2.0] * 3, [1.0] * 3]
+
+
+@triton_dist.jit
+def put_bytes_kernel(dest, source, size, peer, GET: tl.constexpr):
+    if GET:
+        lib.getmem(source, dest, size, peer)
+    else:
+        lib.putmem(dest, source, size, peer)
+
+
+SIZES = {-4: "-4 .as unsigned, 4294967292.", 1 << 30: "too long", (1 << 32) + 4: "4 GiB or more", -(1 << 40): "4 GiB"}
+
+
+@pytest.mark.parametrize("engine", ["MTE", *ASYNCHRONOUS])
+@pytest.mark.parametrize("get", [False, True], ids=["put", "get"])
+@pytest.mark.parametrize("size", SIZES)
+def test_a_transfer_past_the_heap_is_an_error(size: int, get: bool, engine: str) -> None:
+    """The size is known when the kernel runs only, and counted in 32 bits: neither its sign nor its high bits count."""
+
+    def use(pe: int) -> None:
+        dest, source = shmem.create_tensor((16,), torch.float32), torch.ones(16)
+        for peer in (pe, 1 - pe):
+            with pytest.raises(SimulatedLibraryFault, match=f"{SIZES[size]}.*bytes are left there"):
+                put_bytes_kernel[(1,)](dest, source, size, peer, GET=get)
+        assert dest.count_nonzero() == 0
+
+    with knobs.scope(engine=engine, heap_size=1 << 20):
+        run_pes(use, 2)
+
+
+@triton_dist.jit
+def put_signal_bytes_kernel(dest, source, sig, size, peer):
+    acl.putmem_signal(dest, source, size, sig, 1, acl.SIGNAL_SET, peer)
+
+
+def test_no_signal_for_a_transfer_that_was_refused() -> None:
+    def use(pe: int) -> int:
+        dest, sig = shmem.create_tensor((16,), torch.float32), shmem.create_signals(1, torch.int32)
+        with pytest.raises(SimulatedLibraryFault, match="is too long"):
+            put_signal_bytes_kernel[(1,)](dest, torch.ones(16), sig, -4, 1 - pe)
+        shmem.barrier_all()
+        return int(sig[0])
+
+    assert run_pes(use, 2) == [0, 0]
+
+
+@pytest.mark.parametrize(("get", "access"), [(False, "read"), (True, "write")])
+def test_checked_transfers_stay_in_the_tensors_of_the_launch(get: bool, access: str) -> None:
+    def use(pe: int) -> None:
+        dest, source = shmem.create_tensor((1024,), torch.float32), torch.ones(16)
+        put_bytes_kernel[(1,)](dest, source, 64, 1 - pe, GET=get)
+        with pytest.raises(OutOfBounds, match=f"{access} of 128 bytes"):
+            put_bytes_kernel[(1,)](dest, source, 128, 1 - pe, GET=get)
+
+    with knobs.scope(check_bounds=True):
+        run_pes(use, 2)
+
+
+@triton_dist.jit
+def forget_kernel(dest, source, size, peer):
+    lib.putmem_nbi(dest, source, size, peer)
+
+
+@triton_dist.jit
+def quiet_kernel():
+    lib.quiet()
+
+
+def test_the_source_of_a_forgotten_transfer_is_kept() -> None:
+    """The agent reads it when it comes to it; by then the tensor's memory could belong to nobody."""
+
+    def use(pe: int) -> tuple[bool, bool, float]:
+        dest, source = shmem.create_tensor((1 << 22,), torch.float32), torch.full((1 << 22,), 3.0)
+        watch = weakref.ref(source)
+        forget_kernel[(1,)](dest, source, 1 << 24, 1 - pe)
+        del source
+        kept = watch() is not None
+        quiet_kernel[(1,)]()
+        shmem.barrier_all()
+        return kept, watch() is None, float(dest[-1])
+
+    with knobs.scope(engine="SDMA"):
+        assert run_pes(use, 2) == [(True, True, 3.0)] * 2
+
+
+def test_the_agents_end_with_the_pe_whatever_back_end_is_chosen_then() -> None:
+    stopped = []
+
+    def use(pe: int) -> None:
+        dest = shmem.create_tensor((1,), torch.int32)
+        forget_kernel[(1,)](dest, torch.ones(1, dtype=torch.int32), 4, 1 - pe)
+        stopped.append(npu().queues["SDMA"][0])
+        shmem.barrier_all()
+        if pe == 0:
+            knobs.backend = "cpu"
+        shmem.barrier_all()
+
+    with knobs.scope(engine="SDMA", backend="ascend"):
+        run_pes(use, 2)
+    assert [(queue.stop, queue.alive) for queue in stopped] == [(1, 0)] * 2
+
+
 # Barriers
 
 
@@ -407,6 +534,47 @@ def unknown(_semantic=None):
 @triton_dist.jit
 def unknown_kernel(out):
     tl.store(out, unknown())
+
+
+def raw(symbol: str, operands: tuple[str, ...], result: tl.dtype) -> Any:
+    """A call of the library that nobody checked: its operands are those of the kernel below, by name."""
+
+    def function(p, i, f, wide, _semantic=None):
+        given = {"p": p, "i": i, "f": f, "wide": wide}
+        arguments = [given[name] for name in operands]
+        table = [([argument.dtype for argument in arguments], (symbol, result))]
+        return dl.extern_call("l", "", arguments, table, False, _semantic=_semantic)
+
+    return triton_dist.language.builtin(function)
+
+
+WRONG = {
+    "result": (raw("aclshmem_my_pe", (), tl.float32), "aclshmem_my_pe gives i32, not f32"),
+    "wide_result": (raw("aclshmem_my_pe", (), tl.int64), "gives i32, not i64"),
+    "no_result": (raw("aclshmem_quiet", (), tl.int32), "aclshmem_quiet gives nothing, not i32"),
+    "count": (raw("aclshmem_float_p", ("p", "f"), tl.void), "takes 3 operands, not 2"),
+    "no_pointer": (raw("aclshmem_float_p", ("i", "f", "i"), tl.void), "operand 0 of .* is a pointer, not i32"),
+    "value": (raw("aclshmem_float_p", ("p", "i", "i"), tl.void), "operand 1 of aclshmem_float_p is f32, not i32"),
+    "wide": (raw("aclshmem_float_p", ("p", "f", "wide"), tl.void), "operand 2 of aclshmem_float_p is i32, not i64"),
+    "signal": (raw("aclshmemx_signal_op", ("p", "i", "i", "i"), tl.void), "a pointer to i32, not !tt.ptr<f32>"),
+    "token": (raw("aclshmem_consume_token_int8", ("f", "i"), tl.float32), "operand 0 of .* is i8, not f32"),
+    "no_token": (raw("aclshmem_consume_token_float", ("f",), tl.float32), "takes 2 operands, not 1"),
+    "ptr": (raw("aclshmem_ptr", ("i", "i"), tl.int32), "takes a pointer, whose type completes its name"),
+    "own": (raw("hivm.hir.get_sub_block_idx", (), tl.int32), "takes nothing and gives an i64"),
+}
+
+
+@triton_dist.jit
+def raw_kernel(p, i, f, wide, CALL: tl.constexpr):
+    CALL(p, i, f, wide)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_types_that_the_library_has_not_are_errors_with_the_users_line(name: str) -> None:
+    """The front end's own functions are checked there. The device would take the bits for others."""
+    call, message = WRONG[name]
+    with pytest.raises(UnsupportedOpError, match=rf"test_simulated.py:\d+: .*{message}"):
+        raw_kernel[(1,)](torch.zeros(4), 3, 1.5, 1 << 40, CALL=call)
 
 
 def test_an_unknown_symbol_is_an_error_with_the_users_line() -> None:

@@ -146,18 +146,20 @@ def integer(op: str, argument: str, value: Any, expected: str = "an integer scal
     raise NotAnInteger(op=op, argument=argument, expected=expected, got=describe(value))
 
 
-def fits(op: str, argument: str, value: Any, type_: DType, to: DType, semantic: Any) -> Tensor:
-    """An integer that a signal of `type_` can hold, as a scalar of type `to`."""
+def fits(
+    op: str, argument: str, value: Any, type_: DType, to: DType, semantic: Any, of: str = ", the type of the signal"
+) -> Tensor:
+    """An integer that a signal (or what `of` says) of `type_` can hold, as a scalar of type `to`."""
     if is_int(number := unwrap(value)):
         low, high = int_range(type_)
         if not low <= number <= high:
             hint = f" ({low} to {high})"
-            raise DoesNotFit(op=op, argument=argument, got=number, type=type_, hint=hint)
+            raise DoesNotFit(op=op, argument=argument, got=number, type=type_, of=of, hint=hint)
         return semantic.scalar_constant(number, to)
     tensor = integer(op, argument, value)
     if tensor.dtype.primitive_bitwidth > type_.primitive_bitwidth:
         hint = f": make it narrower with .to(tl.{type_})"
-        raise DoesNotFit(op=op, argument=argument, got=tensor.dtype, type=type_, hint=hint)
+        raise DoesNotFit(op=op, argument=argument, got=tensor.dtype, type=type_, of=of, hint=hint)
     return semantic.cast(tensor, to)
 
 

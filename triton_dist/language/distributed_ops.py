@@ -234,6 +234,8 @@ def extern_call(
     pure = checks.flag(op, "is_pure", is_pure)
     operands = _operands(op, args, _semantic)
     symbol, result = _resolve(op, operands, checks.unwrap(arg_type_symbol_dict))
+    if any(isinstance(x.type, tl.block_type) for x in operands) and not isinstance(result, tl.block_type):
+        raise BadExternCall(op=op, detail="a block among the arguments needs a block as the result")
     handle = op_builder(_semantic).create_distributed_extern_call(
         library, path, symbol, [x.handle for x in operands], result, pure
     )

@@ -38,5 +38,8 @@ class LegacySemantic:
     def sub(self, left: Any, right: Any, sanitize_overflow: bool) -> Any:
         return self._functions.sub(left, right, sanitize_overflow, self.builder)
 
+    def minimum(self, left: Any, right: Any, propagate_nan: Any) -> Any:
+        return self._functions.minimum(left, right, propagate_nan, self.builder)
+
     def mul(self, left: Any, right: Any, sanitize_overflow: bool) -> Any:
         return self._functions.mul(left, right, sanitize_overflow, self.builder)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, TensorType, UnitAttr, i32, i64
@@ -23,6 +23,7 @@ from xdsl.pattern_rewriter import (
 )
 from xdsl.traits import get_effects
 
+from triton_dist import knobs
 from triton_dist.backends.ascend import symbols
 from triton_dist.errors import UnsupportedOpError
 from triton_dist.ir.dialects import distributed as d
@@ -60,16 +61,17 @@ class ConvertTritonDistributedToHivm(ModulePass):
 
     name = "convert-triton-distributed-to-hivm"
 
-    dot_free_cores: DotFree = "vector"
-    """The cores in a kernel without a dot. "vector": all operations on the vector core. "both": all on both. "table":
-    barrier_all on both, the others on the vector core, as the table of prefixes says; the compiler of ascendnpu-ir
-    1.2.0 crashes on that when an operation of the kernel has a result."""
+    dot_free_cores: DotFree | None = None
+    """The cores in a kernel without a dot; None: what TRITON_DIST_DOT_FREE_CORES says, whose default is "vector".
+    "vector": all operations on the vector core. "both": all on both. "table": barrier_all on both, the others on the
+    vector core, as the table of prefixes says; the compiler of ascendnpu-ir 1.2.0 crashes on that when an operation of
+    the kernel has a result."""
     pattern_benefit_prioritize_over_llvm_conversions: int = 10
     """Taken for the sake of those who pass it; with one set of patterns there is nothing to prefer."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         exist_dot = any(inner.name in DOTS for inner in op.walk())
-        cores = Cores(exist_dot, self.dot_free_cores)
+        cores = Cores(exist_dot, self.dot_free_cores or cast(DotFree, knobs.dot_free_cores))
         # Without the driver's dead code elimination, which takes a wait that nobody consumes for dead.
         patterns = GreedyRewritePatternApplier([pattern(cores) for pattern in PATTERNS], dce_enabled=False)
         PatternRewriteWalker(patterns, apply_recursively=False).rewrite_module(op)
@@ -263,8 +265,12 @@ class ConvertExternCall(Convert):
         symbol = op.symbol.data or op.name.partition(".")[2]
         operands: Sequence[SSAValue] = op.operands
         if symbol == "aclshmem_ptr":
-            symbol = f"aclshmem_ptr_{type_name(op, d.pointee(operands[0].type) if operands else None)}"
+            if not operands or not d.is_pointer(operands[0].type):
+                raise unsupported(op, "aclshmem_ptr takes a pointer, whose type completes its name, and a PE")
+            symbol = f"aclshmem_ptr_{type_name(op, d.pointee(operands[0].type))}"
         elif (native := _NATIVE.get(symbol)) is not None:
+            if op.operands or list(op.result_types) != [i64]:
+                raise unsupported(op, f"{symbol} takes nothing and gives an i64")
             rewriter.replace_op(op, native.create(result_types=(i64,), location=op.location))
             return
         elif symbol in _WITHOUT_OPERANDS:

@@ -152,25 +152,6 @@ def pipe(symbol: str) -> str:
     return PIPES.get(NAME_PREFIX + symbol, DEFAULT_PIPE)
 
 
-_OPS = (
-    ("get_rank", "`aclshmem_my_pe`", "none", "i32"),
-    ("get_num_ranks", "`aclshmem_n_pes`", "none", "i32"),
-    ("symm_at", "`aclshmem_ptr_<T>`, T the pointee", "pointer, rank", "the pointer's type"),
-    ("wait", "`aclshmem_wait_<T>`, T the pointee", "pointer, number of barriers, value", "i32 token"),
-    ("consume_token", "`aclshmem_consume_token_<T>`, `_ptr_<R>d` for pointers", "input, token", "the input's type"),
-    ("notify, 32-bit signal", "`aclshmemx_signal_op`", "pointer, value, 0 (set) or 1 (add), rank", "none"),
-    ("notify, int64 signal", "`aclshmem_int64_p`", "pointer, value, rank", "none"),
-    ("notify, uint64 signal", "`aclshmem_uint64_p`", "pointer, value, rank", "none"),
-    ("extern_call", "its own `symbol`", "its own", "its own"),
-)
-
-
-def op_table() -> str:
-    """Which function each `distributed` operation becomes, as a markdown table for the docs."""
-    rows = [("`distributed.` op", "symbol", "operands", "result"), ("---",) * 4, *_OPS]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
-
-
 def library_table() -> str:
     """The families of the library, as a markdown table for the docs."""
     rows: dict[str, tuple[str, list[str], Template]] = {}

@@ -12,14 +12,13 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ctypes import c_int64
 from typing import TYPE_CHECKING, Any
 
 from triton_dist import backends
 from triton_dist.backends.base import RuntimeAdapter
 from triton_dist.backends.cpu import atomics, state
-from triton_dist.backends.cpu.native.library import simulated
 from triton_dist.errors import (
     CollectiveMismatch,
     HeapExhausted,
@@ -139,8 +138,7 @@ class CpuAdapter(RuntimeAdapter):
             pe.control.set_phase(phase)
         if pe.watchdog is not None:
             pe.watchdog.stop()
-        if pe.device.vendor and (vendor := simulated()) is not None:
-            vendor.leave(pe.device)
+        state.leave(pe.device)
         pe.world.opened()
         if threads:
             state.bind_thread(None)
@@ -208,18 +206,23 @@ class CpuAdapter(RuntimeAdapter):
             pe = self._running("barrier_all()")
             device = pe.device
             device.sync_count = count = device.sync_count + 1
-            slots = [s.address + CONTROL_BYTES + i * SLOT_BYTES for i, s in enumerate(pe.world.segments)]
-            word = atomics.word(64)
-            word.store(slots[device.my_pe], count)
-            wait = Wait(
-                "barrier_all()",
-                Blocked.BARRIER,
-                count,
-                missing=lambda: [i for i, slot in enumerate(slots) if word.load(slot) - count not in (0, 1)],
-                seconds=pe.config.deadline_seconds(),
-            )
-            for slot in slots:
-                pe.waiter.until(slot, lambda seen: seen - count in (0, 1), wait)
+            slots = {i: s.address + CONTROL_BYTES + i * SLOT_BYTES for i, s in enumerate(pe.world.segments)}
+            self.pull("barrier_all()", slots, count)
+
+    def pull(self, call: str, slots: Mapping[int, int], count: int) -> None:
+        """The barrier of the PEs that `slots` names, which each have a slot at an address, for the `count`th time."""
+        pe = self._running(call)
+        word = atomics.word(64)
+        word.store(slots[pe.number], count)
+        wait = Wait(
+            call,
+            Blocked.BARRIER,
+            count,
+            missing=lambda: [i for i, slot in slots.items() if word.load(slot) - count not in (0, 1)],
+            seconds=pe.config.deadline_seconds(),
+        )
+        for slot in slots.values():
+            pe.waiter.until(slot, lambda seen: seen - count in (0, 1), wait)
 
     def create_tensor(self, shape: Sequence[int] | int, dtype: torch.dtype) -> torch.Tensor:
         """Collective: a tensor of zeros at the same offset of every PE's heap."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Callable
 from ctypes import c_int64, c_uint64
 
 STATE_VERSION = 1
@@ -55,6 +56,20 @@ class DeviceState(ctypes.Structure):
         ("vendor", c_uint64),  # address of a simulated vendor's own device state, or 0
         ("reserved", c_uint64 * 2),
     ]
+
+
+_leaving: dict[int, Callable[[], None]] = {}
+
+
+def on_leave(device: DeviceState, callback: Callable[[], None]) -> None:
+    """Have `callback` called when the PE of this state ends, whatever back end is chosen then."""
+    _leaving[ctypes.addressof(device)] = callback
+
+
+def leave(device: DeviceState) -> None:
+    """The PE of this state ends."""
+    if (callback := _leaving.pop(ctypes.addressof(device), None)) is not None:
+        callback()
 
 
 def nanoseconds(seconds: float) -> int:

@@ -103,7 +103,7 @@ def _pe(call: Call, operand: Operand, value: Any) -> Any:
     return checks.rank(call.op, operand.name, value, call.semantic)
 
 
-def _code(valid: dict[int, str]) -> Callable[[Call, Operand, Any], Any]:
+def code_of(valid: dict[int, str]) -> Callable[[Call, Operand, Any], Any]:
     """A number with a name: checked if it is known at compile time, otherwise passed on."""
 
     def make(call: Call, operand: Operand, value: Any) -> Any:
@@ -119,7 +119,7 @@ def _code(valid: dict[int, str]) -> Callable[[Call, Operand, Any], Any]:
 
 
 def _signal_op(call: Call, operand: Operand, value: Any) -> Any:
-    made = _code({n: f"SIGNAL_{name.upper()}" for n, name in SIGNAL_OPS.items()})(call, operand, value)
+    made = code_of({n: f"SIGNAL_{name.upper()}" for n, name in SIGNAL_OPS.items()})(call, operand, value)
     number = checks.unwrap(value)
     if checks.is_int(number):
         checks.signal_op(call.op, checks.pointee(call.made["sig_addr"]), SIGNAL_OPS[number])
@@ -131,7 +131,7 @@ def _team(call: Call, operand: Operand, value: Any) -> Any:
     if not checks.is_int(checks.unwrap(value)):
         expected = "one of the TEAM_... names"
         raise NotConstexpr(op=call.op, argument=operand.name, expected=expected, got=checks.describe(value))
-    return _code(TEAMS)(call, operand, value)
+    return code_of(TEAMS)(call, operand, value)
 
 
 def _typed(kind: str) -> Callable[[Call, Operand, Any], Any]:
@@ -147,16 +147,17 @@ def _typed(kind: str) -> Callable[[Call, Operand, Any], Any]:
         return made
 
     def scalar(call: Call, operand: Operand, value: Any) -> Any:
-        return _value(call, operand, value, type_)
+        return value_of(call, operand, value, type_)
 
     return pointer if kind.endswith("*") else scalar
 
 
-def _value(call: Call, operand: Operand, value: Any, type_: tl.dtype) -> Any:
+def value_of(call: Call, operand: Operand, value: Any, type_: tl.dtype) -> Any:
+    """A scalar of a type; a number must fit it."""
     number = checks.unwrap(value)
     if type_.is_int():
         if checks.is_int(number):
-            return checks.fits(call.op, operand.name, value, type_, type_, call.semantic)
+            return checks.fits(call.op, operand.name, value, type_, type_, call.semantic, of="")
         # As the vendors' C functions do: a wider integer is cut.
         return call.semantic.cast(checks.integer(call.op, operand.name, value), type_)
     if isinstance(number, float) or checks.is_int(number):
@@ -176,5 +177,5 @@ _MAKERS: dict[str, Callable[[Call, Operand, Any], Any]] = {
     "pe": _pe,
     "team": _team,
     "sig_op": _signal_op,
-    "cmp": _code({n: f"CMP_{name}" for n, name in enumerate(COMPARISONS)}),
+    "cmp": code_of({n: f"CMP_{name}" for n, name in enumerate(COMPARISONS)}),
 }

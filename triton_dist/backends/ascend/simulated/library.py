@@ -14,7 +14,7 @@ from triton_dist.backends.cpu.native.abi import Launch
 from triton_dist.backends.cpu.native.library import Symbol
 from triton_dist.backends.cpu.state import DeviceState
 
-UNREACHABLE, BAD_OP, BAD_TEAM, BAD_CMP = 101, 102, 103, 104
+UNREACHABLE, BAD_OP, BAD_TEAM, BAD_CMP, TOO_LONG, NO_AGENT = range(101, 107)
 """Fault codes of their own; the engine's are below 100."""
 
 _BLOCKING = frozenset({
@@ -85,7 +85,10 @@ def _constants() -> dict[str, Any]:
         for prefix, structure in _STRUCTURES.items()
         for field in structure._fields_
     }
-    faults = {"unreachable": UNREACHABLE, "bad_op": BAD_OP, "bad_team": BAD_TEAM, "bad_cmp": BAD_CMP}
+    faults = {
+        "unreachable": UNREACHABLE, "bad_op": BAD_OP, "bad_team": BAD_TEAM, "bad_cmp": BAD_CMP, "too_long": TOO_LONG,
+        "no_agent": NO_AGENT,
+    }  # fmt: skip
     return {
         **offsets,
         **{f"fault_{name}": code for name, code in faults.items()},

@@ -171,7 +171,8 @@ class Npu:
         self.state, self._slot = _take_slot(me) if device.heap_size else (AscendState(), 0)
         bases = (c_uint64 * n).from_address(device.peer_base)
         self.queues = {name: _queue() for name in ("SDMA", "ROCE", "UDMA")}
-        self._keep: list[Any] = [entries for _, entries in self.queues.values()]
+        self._owned: list[Any] = [entries for _, entries in self.queues.values()]
+        self._kept: list[Sequence[Any]] = []
         self.teams = (c_uint64 * MOST_TEAMS)()
         self._fill(n, me, list(bases))
         self.add_team(0, range(n), device.heap_base + device.sync_offset, _counter_address(device))
@@ -197,7 +198,7 @@ class Npu:
         state.initialized = 1
 
     def _address(self, value: Any) -> int:
-        self._keep.append(value)
+        self._owned.append(value)
         return ctypes.addressof(value)
 
     def add_team(self, number: int, members: Sequence[int], slots: int, counter: int | None = None) -> None:
@@ -222,6 +223,13 @@ class Npu:
     def mapping(self, team: Team) -> list[int]:
         """The world's number of each member."""
         return list((c_int32 * team.size).from_address(team.pe_mapping))
+
+    def keep(self, values: Sequence[Any]) -> None:
+        """Keep what a launch was given until the queues are empty: a transfer that nobody waited for may read it."""
+        if any(queue.tail != queue.head for queue, _ in self.queues.values()):
+            self._kept.append(values)
+        elif self._kept:
+            self._kept.clear()
 
     def close(self, stop_agent: Any) -> None:
         """Stop the progress agents; transfers that nobody waited for are dropped."""

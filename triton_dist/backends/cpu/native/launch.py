@@ -131,7 +131,10 @@ class Launcher:
         self.name = metadata.name
         self._pack: Any = None
         # What gives a PE its device state in the form of the vendor that is being simulated.
-        self._enter = getattr(simulated(), "enter", None)
+        vendor = simulated()
+        self._enter = getattr(vendor, "enter", None)
+        # What keeps the arguments of a launch for as long as that vendor's engines may touch them.
+        self._keep = getattr(vendor, "keep", None)
 
     def __call__(
         self,
@@ -152,7 +155,11 @@ class Launcher:
         if enter is not None:
             enter(launch_metadata)
         ranges = self._ranges(args) if self.checked else None
-        self._run(function, (grid_x, grid_y, grid_z), total, self._arguments(args), ranges)
+        try:
+            self._run(function, (grid_x, grid_y, grid_z), total, self._arguments(args), ranges)
+        finally:
+            if self._keep is not None:
+                self._keep(state.current(), args)
         if leave is not None:
             leave(launch_metadata)
         del stream, packed

@@ -16,10 +16,10 @@ from typing import Any
 import triton.language as tl
 
 from triton_dist.backends.ascend import symbols
-from triton_dist.errors import WrongPointee
+from triton_dist.errors import NotAnInteger, WrongPointee
 from triton_dist.language import checks
 from triton_dist.language.builtin import builtin, op_builder
-from triton_dist.language.extra.operands import Call
+from triton_dist.language.extra.operands import Call, code_of, value_of
 from triton_dist.language.extra.records import Operand, Record
 
 BACKEND = "ascend"
@@ -43,17 +43,41 @@ _PURE = frozenset({"my_pe", "n_pes", "team_my_pe", "team_n_pes", "team_translate
 
 
 class AclCall(Call):
-    """A call being checked by aclshmem's rules: a team is any number, as the host makes them at run time."""
+    """A call being checked by aclshmem's rules: a team is any number, as the host makes them at run time, and bytes are
+    counted in 32 bits."""
 
     def maker(self, kind: str) -> Callable[[Call, Operand, Any], Any]:
-        return _team if kind == "team" else super().maker(kind)
+        return _MAKERS.get(kind) or super().maker(kind)
 
 
-def _team(call: Call, operand: Operand, value: Any) -> Any:
+def team(call: Call, operand: Operand, value: Any) -> Any:
+    """A team's number, known when compiling or not."""
     number = checks.unwrap(value)
     if checks.is_int(number):
         return call.semantic.scalar_constant(number, tl.int32)
     return call.semantic.cast(checks.integer(call.op, operand.name, value, "a team's number"), tl.int32)
+
+
+_MOST_BYTES = (1 << 32) - 1
+
+
+def _bytes(call: Call, operand: Operand, value: Any) -> Any:
+    """A number of bytes, which the library takes as an unsigned 32-bit number. A larger one is an error, if not when
+    compiling then when running: it becomes the largest, which no transfer can have, rather than its own low bits."""
+    expected = f"an integer scalar, 0 to {_MOST_BYTES}: aclshmem counts the bytes of one transfer in 32 bits"
+    semantic = call.semantic
+    if checks.is_int(number := checks.unwrap(value)):
+        if not 0 <= number <= _MOST_BYTES:
+            raise NotAnInteger(op=call.op, argument=operand.name, expected=expected, got=number)
+        return semantic.cast(semantic.scalar_constant(number, tl.int64), tl.int32)
+    size = checks.integer(call.op, operand.name, value, "an integer scalar, 0 or more")
+    if size.dtype.primitive_bitwidth > 32:
+        most = semantic.scalar_constant(_MOST_BYTES, tl.uint64)
+        size = semantic.minimum(semantic.cast(size, tl.uint64), most, tl.PropagateNan.NONE)
+    return semantic.cast(size, tl.int32)
+
+
+_MAKERS: dict[str, Callable[[Call, Operand, Any], Any]] = {"team": team, "bytes": _bytes}
 
 
 # From checked operands to the call
@@ -84,20 +108,19 @@ def as_bytes(dest: Any, source: Any, semantic: Any) -> tuple[Any, Any, str]:
     return ends[0], ends[1], symbols.DTYPE_NAMES[str(type_)]
 
 
-def byte_count(size: Any, semantic: Any) -> Any:
-    """The library counts bytes in 32 bits."""
-    return semantic.cast(size, tl.int32)
-
-
 # The functions
 
 
-def _kinds(template: symbols.Template, type: str) -> tuple[Operand, ...]:
+def _kinds(template: symbols.Template) -> tuple[Operand, ...]:
     """The operands as a record says them."""
-    kinds = {"ptr": "symmetric*", "sig": "i32*", "value": _scalar_kind(type), "token": "i32"}
+    kinds = {"ptr": "symmetric*", "sig": "i32*", "value": template.type}
     names = _NAMES.get(template.family) or [f"{kind}{i}" for i, kind in enumerate(template.operands)]
     pairs = zip(names, template.operands, strict=True)
-    return tuple(Operand(name, kinds.get(kind, kind), False) for name, kind in pairs)
+    # Of the plain numbers, these have names of their own.
+    return tuple(Operand(name, _CODES.get(name) or kinds.get(kind, kind), False) for name, kind in pairs)
+
+
+_CODES = {"sig_op": "acl_sig_op", "cmp": "acl_cmp", "num_barriers": "acl_count"}
 
 
 _NAMES = {
@@ -122,43 +145,55 @@ _NAMES = {
 }
 
 
-def _scalar_kind(type: str) -> str:
-    """The kind of a value of a type in records: "i32", "u64", "f32"; "any" is a float of 16 bits."""
-    if type in ("half", "bfloat16"):
-        return "any"
-    if type == "float":
-        return "f32"
-    return f"{'u' if type.startswith('u') else 'i'}{8 * symbols.BYTES[type]}" if type else ""
-
-
 class _Native(AclCall):
-    """A call of one template. A value of 16 bits is cast to the template's type."""
+    """A call of one template, or of a family of them whose first pointer tells which."""
 
     def __init__(self, template: symbols.Template, name: str, semantic: Any) -> None:
-        record = Record(name, _kinds(template, template.type), template.result, "thread", False, {}, template.meaning)
+        record = Record(name, _kinds(template), template.result, "thread", False, {}, template.meaning)
         super().__init__(record, semantic)
         self.op = f"libaclshmem_device.{name}"
         self.template = template
 
+    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments by name, not looked at."""
+        return self._bind(args, kwargs)
+
     def maker(self, kind: str) -> Callable[[Call, Operand, Any], Any]:
-        if kind == "any" or kind not in _KNOWN_KINDS:
-            return self._cast
-        return super().maker(kind)
+        return _NATIVE_MAKERS.get(kind) or super().maker(kind)
 
-    def _cast(self, call: Call, operand: Operand, value: Any) -> Any:
-        type_ = getattr(tl, _TL_NAMES.get(_DTYPES[self.template.type], _DTYPES[self.template.type]))
-        return call.semantic.cast(call.semantic.to_tensor(value), type_)
-
-    def check_pointee(self, pointer: Any) -> None:
+    def check_pointee(self, operand: Operand, pointer: Any) -> None:
         """A typed function takes pointers to its type."""
         wanted, got = self.template.type, element_type(pointer)
         if wanted and got not in (wanted, _SAME_BITS.get(wanted)):
-            raise WrongPointee(op=self.op, argument="the pointer", expected=wanted, got=checks.pointee(pointer))
+            raise WrongPointee(op=self.op, argument=operand.name, expected=wanted, got=checks.pointee(pointer))
 
 
-_KNOWN_KINDS = frozenset({"symmetric*", "i32*", "i32", "i64", "u32", "u64", "f32", "bytes", "pe", "team"})
-_TL_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 _SAME_BITS = {"char": "int8"}
+
+
+def _tl_type(name: str) -> tl.dtype:
+    """Triton's type of one of the library's."""
+    dtype = _DTYPES[name]
+    return getattr(tl, _TL_NAMES.get(dtype, dtype))
+
+
+_TL_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+
+
+def _scalar(type_: tl.dtype) -> Callable[[Call, Operand, Any], Any]:
+    return lambda call, operand, value: value_of(call, operand, value, type_)
+
+
+def _count(call: Call, operand: Operand, value: Any) -> Any:
+    return checks.count(call.op, operand.name, value, tl.int32, call.semantic)
+
+
+_NATIVE_MAKERS: dict[str, Callable[[Call, Operand, Any], Any]] = {
+    **{name: _scalar(_tl_type(name)) for name in symbols.ALL},
+    "acl_sig_op": code_of({symbols.SIGNAL_SET: "SIGNAL_SET", symbols.SIGNAL_ADD: "SIGNAL_ADD"}),
+    "acl_cmp": code_of({number: f"CMP_{name}" for name, number in symbols.COMPARISONS.items()}),
+    "acl_count": _count,
+}
 
 
 def _typed_function(template: symbols.Template, name: str) -> Any:
@@ -171,11 +206,9 @@ def _typed_function(template: symbols.Template, name: str) -> Any:
 def _run(template: symbols.Template, name: str, args: Any, kwargs: Any, semantic: Any) -> Any:
     call = _Native(template, name, semantic)
     made = call.operands(args, kwargs)
-    pointers = [made[o.name] for o in call.record.operands if o.kind == "symmetric*"]
-    for pointer in pointers:
-        call.check_pointee(pointer)
-    if "bytes" in made:
-        made["bytes"] = byte_count(made["bytes"], semantic)
+    for operand in call.record.operands:
+        if operand.kind == "symmetric*":
+            call.check_pointee(operand, made[operand.name])
     return emit(semantic, template.symbol, list(made.values()), _result(template, made), template.family in _PURE)
 
 
@@ -191,13 +224,13 @@ def _family_function(family: str, members: dict[str, symbols.Template]) -> Any:
     """The function that takes its element type from its first pointer."""
 
     def function(*args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
-        op = f"libaclshmem_device.{family}"
-        first = next(iter([*args, *kwargs.values()]), None)
-        pointer = checks.scalar_pointer(op, "the first argument", first)
+        call = _Native(next(iter(members.values())), family, _semantic)
+        first = call.record.operands[0]
+        pointer = checks.scalar_pointer(call.op, first.name, call.given(args, kwargs)[first.name])
         name = element_type(pointer)
         if name not in members:
-            known = ", ".join(members)
-            raise WrongPointee(op=op, argument="the pointer", expected=f"one of {known}", got=checks.pointee(pointer))
+            expected = f"one of {', '.join(members)}"
+            raise WrongPointee(op=call.op, argument=first.name, expected=expected, got=checks.pointee(pointer))
         return _run(members[name], family, args, kwargs, _semantic)
 
     return function

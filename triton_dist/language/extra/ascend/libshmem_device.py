@@ -14,12 +14,12 @@ from typing import Any
 import triton.language as tl
 
 from triton_dist.backends.ascend import symbols
-from triton_dist.errors import NotConstexpr, UnsupportedSignal
+from triton_dist.errors import NotConstexpr, UnknownChoice, UnsupportedSignal
 from triton_dist.language import checks
-from triton_dist.language.extra.ascend.libaclshmem_device import AclCall, as_bytes, byte_count, element_type, emit
+from triton_dist.language.extra.ascend.libaclshmem_device import AclCall, as_bytes, element_type, emit, team
 from triton_dist.language.extra.declare import declare
-from triton_dist.language.extra.operands import COMPARISONS, SIGNAL_OPS
-from triton_dist.language.extra.records import Record
+from triton_dist.language.extra.operands import COMPARISONS, SIGNAL_OPS, Call
+from triton_dist.language.extra.records import Operand, Record
 
 BACKEND = "ascend"
 
@@ -37,6 +37,9 @@ class _Portable(AclCall):
         # Queue pairs belong to other vendors' networks.
         self.made.pop("qp_id", None)
 
+    def maker(self, kind: str) -> Callable[[Call, Operand, Any], Any]:
+        return _portable_team if kind == "team" else super().maker(kind)
+
     def constant(self, name: str) -> int:
         """An operand that must be known at compile time."""
         number = checks.unwrap(self.given[name])
@@ -49,6 +52,18 @@ class _Portable(AclCall):
 
     def i32(self, number: int) -> Any:
         return self.semantic.scalar_constant(number, tl.int32)
+
+
+def _portable_team(call: Call, operand: Operand, value: Any) -> Any:
+    """A team's number. NVSHMEM's other names are numbers too, which mean another team here, or none."""
+    from triton_dist.language.extra import libshmem_device as portable
+
+    if value is not portable.TEAM_WORLD and value is not portable.TEAM_INVALID and (
+        names := [name for name, known in vars(portable).items() if known is value and name.startswith("TEAM_")]
+    ):
+        valid = "TEAM_WORLD, or a number that team_split_strided gave on the host"
+        raise UnknownChoice(op=call.op, argument=operand.name, got=names[0], hint=" to aclshmem", valid=valid)
+    return team(call, operand, value)
 
 
 def _plain(call: _Portable) -> Any:
@@ -73,18 +88,16 @@ def _remote_ptr(call: _Portable) -> Any:
 def _transfer(call: _Portable) -> Any:
     made = call.made
     dest, source, name = as_bytes(made["dest"], made["source"], call.semantic)
-    size = byte_count(made["bytes"], call.semantic)
-    return call.emit(call.symbol.replace("<T>", name), dest, source, size, made["pe"])
+    return call.emit(call.symbol.replace("<T>", name), dest, source, made["bytes"], made["pe"])
 
 
 def _put_signal(call: _Portable) -> Any:
     if _is_narrow(call):
         made = call.made
         dest, source, name = as_bytes(made["dest"], made["source"], call.semantic)
-        size = byte_count(made["bytes"], call.semantic)
         signal = call.semantic.cast(made["signal"], tl.int32)
         rest = (made["sig_addr"], signal, _signal_number(call), made["pe"])
-        return call.emit(call.symbol.replace("<T>", name), dest, source, size, *rest)
+        return call.emit(call.symbol.replace("<T>", name), dest, source, made["bytes"], *rest)
     # aclshmem's has int32 signals: the copy, complete, then the store of the signal.
     symbol = call.symbol
     call.symbol = "aclshmem_<T>_putmem"

@@ -1,7 +1,7 @@
 ; SPDX-License-Identifier: MIT
-; Barriers. All programs of the kernel take part, as all cores do on the device: they meet, share the peers among them,
-; and meet again. A PE writes its own slot and reads its peers' until each is the count, or the count plus one from a
-; peer that is in the next barrier already.
+; Barriers. All programs of the kernel take part, as all cores do on the device: they wait for the PE's transfers (a
+; barrier completes puts), meet, share the peers among them, and meet again. A PE writes its own slot and reads its
+; peers' until each is the count, or the count plus one from a peer that is in the next barrier already.
 
 ; The programs of this kernel meet.
 define internal void @asc_core_barrier(ptr %launch, i32 %program, i32 %site) nounwind {
@@ -147,6 +147,7 @@ meet:
   %cp = load ptr, ptr %cpp
   %old = load atomic i64, ptr %cp acquire, align 8
   %count = add i64 %old, 1
+  %quiet = call i32 @asc_quiet(ptr %launch, i32 %program, i32 %site)
   call void @asc_core_barrier(ptr %launch, i32 %program, i32 %site)
   %zp = getelementptr i8, ptr %team, i64 ${team.size}
   %size = load i64, ptr %zp

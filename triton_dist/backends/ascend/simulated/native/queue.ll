@@ -111,8 +111,9 @@ end:
   ret void
 }
 
-; The first entry of a queue starts its agent. Called with the lock held.
-define internal void @asc_start(ptr %q) nounwind {
+; The first entry of a queue starts its agent. Called with the lock held. Where the system gives no thread, the kernel
+; ends, and nobody waits for an agent that is not there.
+define internal void @asc_start(ptr %launch, i32 %program, i32 %site, ptr %q) nounwind {
   %ap = getelementptr i8, ptr %q, i64 ${queue.alive}
   %alive = load i64, ptr %ap
   %runs = icmp ne i64 %alive, 0
@@ -121,6 +122,14 @@ create:
   store atomic i64 1, ptr %ap release, align 8
   %tid = alloca i64
   %rc = call i32 @pthread_create(ptr %tid, ptr null, ptr @asc_agent, ptr %q)
+  %started = icmp eq i32 %rc, 0
+  br i1 %started, label %detach, label %refused
+refused:
+  store atomic i64 0, ptr %ap release, align 8
+  %code = sext i32 %rc to i64
+  call void @td_fault(ptr %launch, i64 ${fault_no_agent}, i32 %program, i32 %site, i64 0, i64 0, i64 %code, i64 0)
+  br label %leave
+detach:
   %t = load i64, ptr %tid
   %rc2 = call i32 @pthread_detach(i64 %t)
   br label %leave
@@ -201,7 +210,7 @@ fill:
   %next = add i64 %tail, 1
   store i64 %next, ptr %tp
   store atomic i64 %next, ptr %bp release, align 8
-  call void @asc_start(ptr %q)
+  call void @asc_start(ptr %launch, i32 %program, i32 %site, ptr %q)
   call void @unlock(ptr %q)
   call void @asc_wake(ptr %q)
   ret i64 %next

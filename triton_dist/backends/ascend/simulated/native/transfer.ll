@@ -1,13 +1,53 @@
 ; SPDX-License-Identifier: MIT
 ; Puts and gets: the first engine that connects the two PEs, in the order SDMA, UDMA, MTE, ROCE. MTE copies at once.
 
+; Whether a transfer stays inside the heap at its symmetric end, and in the bounds-checked mode inside the tensors of the
+; launch at its local end. The device checks nothing. This PE's own end may lie outside the heap; then only a size that
+; is negative, taken as signed, is too large. The largest size of all stands for what did not fit 32 bits.
+define internal i1 @asc_fits(ptr %launch, i32 %program, i32 %site, i64 %symmetric, i64 %local, i64 %bytes, i32 %direction) nounwind {
+  %heap = call i64 @asc_get(ptr %launch, i64 ${asc.heap_base})
+  %size = call i64 @asc_get(ptr %launch, i64 ${asc.heap_size})
+  %off = sub i64 %symmetric, %heap
+  %inside = icmp ult i64 %off, %size
+  %left = sub i64 %size, %off
+  %limit = select i1 %inside, i64 %left, i64 2147483647
+  %within = icmp ule i64 %bytes, %limit
+  %counted = icmp ne i64 %bytes, 4294967295
+  %short = and i1 %within, %counted
+  br i1 %short, label %mode, label %long
+long:
+  call void @td_fault(ptr %launch, i64 ${fault_too_long}, i32 %program, i32 %site, i64 %symmetric, i64 %limit, i64 %bytes, i64 0)
+  ret i1 false
+mode:
+  %rp = getelementptr i8, ptr %launch, i64 ${launch.ranges}
+  %ranges = load ptr, ptr %rp
+  %unchecked = icmp eq ptr %ranges, null
+  %nothing = icmp eq i64 %bytes, 0
+  %skip = or i1 %unchecked, %nothing
+  br i1 %skip, label %good, label %check
+check:
+  %get = icmp eq i32 %direction, 1
+  %put = xor i1 %get, true
+  %a = call i64 @td_bounds(ptr %launch, i32 %program, i32 %site, i64 %local, i64 %bytes, i1 true, i1 %get)
+  %b = call i64 @td_bounds(ptr %launch, i32 %program, i32 %site, i64 %symmetric, i64 %bytes, i1 true, i1 %put)
+  %bad = call i1 @ended(ptr %launch)
+  %ok = xor i1 %bad, true
+  ret i1 %ok
+good:
+  ret i1 true
+}
+
 ; One transfer by a queue. %direction 0 puts, 1 gets; %wait 1 ends with the engine's quiet.
 define internal void @asc_by_queue(ptr %launch, i32 %program, i32 %site, i64 %dest, i64 %source, i64 %bytes, i32 %pe, i32 %direction, i32 %wait, i64 %config, i64 %table) nounwind {
   %get = icmp eq i32 %direction, 1
   %symmetric = select i1 %get, i64 %source, i64 %dest
   %remote = call i64 @asc_at(ptr %launch, i32 %program, i32 %site, i64 %symmetric, i32 %pe, i64 %table)
   %bad = icmp eq i64 %remote, 0
-  br i1 %bad, label %leave, label %post
+  br i1 %bad, label %leave, label %measure
+measure:
+  %local = select i1 %get, i64 %dest, i64 %source
+  %fits = call i1 @asc_fits(ptr %launch, i32 %program, i32 %site, i64 %symmetric, i64 %local, i64 %bytes, i32 %direction)
+  br i1 %fits, label %post, label %leave
 post:
   %to = select i1 %get, i64 %dest, i64 %remote
   %from = select i1 %get, i64 %remote, i64 %source
@@ -28,7 +68,11 @@ define internal void @asc_by_mte(ptr %launch, i32 %program, i32 %site, i64 %dest
   %symmetric = select i1 %get, i64 %source, i64 %dest
   %remote = call i64 @asc_ptr(ptr %launch, i32 %program, i32 %site, i64 %symmetric, i32 %pe)
   %bad = call i1 @ended(ptr %launch)
-  br i1 %bad, label %leave, label %copy
+  br i1 %bad, label %leave, label %measure
+measure:
+  %local = select i1 %get, i64 %dest, i64 %source
+  %fits = call i1 @asc_fits(ptr %launch, i32 %program, i32 %site, i64 %symmetric, i64 %local, i64 %bytes, i32 %direction)
+  br i1 %fits, label %copy, label %leave
 copy:
   %to = select i1 %get, i64 %dest, i64 %remote
   %from = select i1 %get, i64 %remote, i64 %source
