@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The stand-in for `import shmem as ash`, and our adapter over it: names, return codes, exceptions."""
+"""The stand-in for `import shmem as ash`: names, return codes, exceptions."""
 
 from __future__ import annotations
 
@@ -12,20 +12,11 @@ from pathlib import Path
 import pytest
 import torch
 
+import triton_dist
 from triton_dist import knobs
 from triton_dist.backends.ascend import codes, standin
-from triton_dist.backends.ascend.adapter import AscendAdapter, library
-from triton_dist.errors import (
-    AclshmemFailed,
-    AclshmemMissing,
-    NotInitialized,
-    NotSymmetric,
-    PeOutOfRange,
-    StandinRefused,
-    UnequalTensors,
-    WaitTimeout,
-)
-from triton_dist.shmem.config import ShmemConfig
+from triton_dist.errors import StandinRefused
+from triton_dist.language.extra.ascend import libaclshmem_device as acl
 from triton_dist.testing import run_pes
 
 
@@ -126,7 +117,6 @@ def test_calls_out_of_place(ash, capsys) -> None:
             call()
     with pytest.raises(ValueError, match="null"):
         ash.aclshmem_signal_wait_until(0, 0, 0)
-    assert ash.set_conf_store_tls(True, "x") == codes.UNSUPPORTED
     assert ash.aclshmem_init_using_unique_id(0, 1, 1 << 20, b"short") == codes.INVALID_PARAM
 
     def use(pe: int) -> None:
@@ -139,6 +129,127 @@ def test_calls_out_of_place(ash, capsys) -> None:
 
     started(ash, use, 2)
     assert "was not allocated" in capsys.readouterr().err
+
+
+def test_tls_is_taken_and_said_not_to_be_used(ash, capsys) -> None:
+    """Scripts run unchanged: the PEs meet inside one machine. That nothing is encrypted is said, not hidden."""
+    assert ash.set_conf_store_tls(False, "") == codes.OK
+    assert capsys.readouterr().err == ""
+    assert ash.set_conf_store_tls(True, "tlsCaPath: /certs") == codes.OK
+    assert "not encrypted" in capsys.readouterr().err
+    assert ash.set_conf_store_tls_key("key", "password", lambda text: text) == codes.OK
+    assert ash.set_conf_store_tls(True, None) == codes.INVALID_PARAM
+    assert ash.set_conf_store_tls_key("key", "password", "no function") == codes.INVALID_PARAM
+
+
+def test_attributes_are_those_of_a_compiled_class(ash) -> None:
+    made = ash.InitAttr()
+    with pytest.raises(AttributeError, match="no attribute 'my_rnk'; it has my_rank"):
+        made.my_rnk = 1
+    for name, value in (("my_rank", None), ("n_ranks", 1.5), ("ip_port", 8666), ("option_attr", "MTE")):
+        with pytest.raises(TypeError, match=f"InitAttr.{name} must be"):
+            setattr(made, name, value)
+    with pytest.raises(TypeError, match="data_op_engine_type"):
+        made.option_attr.data_op_engine_type = "SDMA"
+    made.ip_port = "x" * 100
+    assert made.ip_port == "x" * 63
+    with pytest.raises(TypeError, match="must be bytes"):
+        ash.aclshmem_init_using_unique_id(0, 1, 1 << 20, "text" * 32)
+    assert ash.aclshmem_init_using_unique_id(0, 2, 1 << 20, b"\xff" * 128) == codes.INVALID_VALUE
+
+
+def test_init_and_finalize_twice(ash) -> None:
+    def use(pe: int) -> list[int]:
+        first = [ash.aclshmem_init(attributes(ash, pe, 2)), ash.aclshmem_finalize(), ash.aclshmem_finalize()]
+        return [*first, ash.aclshmem_init(attributes(ash, pe, 2)), ash.my_pe(), ash.aclshmem_finalize()]
+
+    assert run_pes(use, 2) == [[0, 0, codes.NOT_INITED, 0, pe, 0] for pe in range(2)]
+
+
+def test_what_would_be_corruption_is_an_error(ash) -> None:
+    def use(pe: int) -> None:
+        here, source = ash.aclshmem_malloc(64), torch.ones(64, dtype=torch.uint8)
+        other, data = 1 - pe, source.data_ptr()
+        refused = {
+            "-1 bytes cannot be copied": lambda: ash.aclshmem_putmem(here, data, -1, other),
+            "run past the symmetric heap": lambda: ash.aclshmem_putmem(here, data, 1 << 40, other),
+            "bytes at .* run past": lambda: ash.aclshmem_getmem(data, here, 1 << 40, other),
+            "PE 2 or address": lambda: ash.aclshmem_getmem(data, here, 4, 2),
+            "not in the symmetric heap": lambda: ash.aclshmem_putmem(data, here, 4, other),
+            "aclshmem_putmem: the address is null": lambda: ash.aclshmem_putmem(here, 0, 4, other),
+            "signal operation 7 is none": lambda: ash.aclshmemx_putmem_signal(here, data, 4, here, 1, 7, other),
+            "is no address of one": lambda: ash.aclshmemx_putmem_signal(here, data, 4, here + 2, 1, 0, other),
+            "there is no tensor of shape": lambda: ash.construct_tensor_from_ptr(0, (4,), torch.int32),
+            "has no elements": lambda: ash.aclshmem_create_tensor((0, 3)),
+            "negative size": lambda: ash.aclshmem_create_tensor((-1,)),
+            "aclshmem_calloc: 0 bytes": lambda: ash.aclshmem_calloc(-4, -4),
+            "alignment is 3": lambda: ash.aclshmem_align(3, 64),
+        }
+        for message, call in refused.items():
+            with pytest.raises(RuntimeError, match=message):
+                call()
+        for message, compare, address in (("comparison 9", 9, here), ("no memory", 0, data), ("int32", 0, here + 1)):
+            with pytest.raises(ValueError, match=message):
+                ash.aclshmem_signal_wait_until(address, compare, 0)
+        peer = ash.construct_tensor_from_ptr(ash.aclshmem_ptr(here, other), 16, torch.int32)
+        assert peer.count_nonzero() == 0
+        assert ash.construct_tensor_from_ptr(here, (0, 4), torch.int32).shape == (0, 4)
+        assert [ash.aclshmem_align(size, 10) % size for size in (64, 256, 4096)] == [0, 0, 0]
+
+    started(ash, use, 2)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_unequal_allocation_is_an_error_on_every_pe(ash, n: int) -> None:
+    def use(pe: int) -> str:
+        assert ash.aclshmem_init(attributes(ash, pe, n)) == 0
+        with pytest.raises(RuntimeError, match=r"aclshmem_malloc: .*do not agree") as caught:
+            ash.aclshmem_malloc(64 * (pe + 1))
+        return str(caught.value)
+
+    assert all("(64,)" in text and f"({64 * n},)" in text for text in run_pes(use, n))
+
+
+def test_teams_of_teams(ash) -> None:
+    def use(pe: int):
+        half = max([ash.team_split_strided(0, at, 1, 4) for at in (0, 4)])
+        pair = ash.team_split_strided(half, 1, 2, 2)
+        row, column = ash.team_split_2d(half, 3)
+        sizes = [ash.team_n_pes(team) for team in (half, pair, row, column)]
+        numbers = [ash.team_my_pe(team) for team in (half, pair, row, column)]
+        world = [ash.team_translate_pe(pair, i, 0) for i in range(2)] if pair > 0 else []
+        assert ash.team_split_strided(pair if pair > 0 else 31, 0, 1, 3) < 0
+        return sizes, numbers, world
+
+    found = started(ash, use, 8)
+    for pe, (sizes, numbers, world) in enumerate(found):
+        at, first = pe % 4, pe // 4 * 4
+        odd = at % 2
+        assert sizes == [4, 2 if odd else -1, 3 if at < 3 else 1, 2 if at % 3 == 0 else 1]
+        assert numbers == [at, at // 2 if odd else -1, at % 3, at // 3]
+        assert world == ([first + 1, first + 3] if odd else [])
+
+
+def test_teams_can_be_made_again_and_again(ash) -> None:
+    """More often than there are numbers, with the slots of earlier ones; kernels wait in them at once."""
+
+    def use(pe: int) -> list[int]:
+        counts = []
+        for _ in range(40):
+            team = ash.team_split_strided(0, 1, 1, 2)
+            counts.append(ash.team_n_pes(team))
+            if team > 0:
+                team_barrier_kernel[(2,)](team)
+            ash.team_destroy(team)
+        return counts
+
+    assert started(ash, use, 3) == [[-1] * 40, [2] * 40, [2] * 40]
+
+
+@triton_dist.jit
+def team_barrier_kernel(team):
+    acl.barrier(team)
+    acl.barrier_vec(team)
 
 
 def test_teams(ash) -> None:
@@ -167,6 +278,15 @@ def test_core(ash) -> None:
         assert core.get_peer_buffer(buffer, 1 - pe).length == 64
         with pytest.raises(core.AclshmemInvalid):
             core.get_peer_buffer(buffer, 2)
+        for wrong in (
+            lambda: core.put(buffer, buffer, 2),
+            lambda: core.put(buffer, core.Buffer(buffer.addr, 65), 0),
+            lambda: core.signal_op(signal, 1, 5, 0),
+            lambda: core.signal_wait(signal, 9, 0),
+            lambda: core.free(core.Buffer(buffer.addr + 32, 32)),
+        ):
+            with pytest.raises(core.AclshmemInvalid):
+                wrong()
         core.free(signal)
         core.free(buffer)
         core.finalize()
@@ -229,87 +349,3 @@ def test_it_does_not_hide_the_real_package(monkeypatch: pytest.MonkeyPatch) -> N
         standin.install()
     standin.uninstall()
     assert sys.modules["shmem"] is real
-
-
-# Our adapter over it
-
-
-def config(pe: int, n: int) -> ShmemConfig:
-    return ShmemConfig.model_construct(pe=pe, n_pes=n, heap_size=1 << 20, wait_timeout=20.0, rendezvous=None)
-
-
-def test_adapter(ash) -> None:
-    def use(pe: int):
-        adapter = AscendAdapter(ash, device="cpu")
-        adapter.init(config(pe, 3))
-        data = adapter.create_tensor((2, 3), torch.float32)
-        signals = adapter.create_signals(4, torch.int32)
-        assert data.count_nonzero() == 0
-        assert signals.stride() == (16,)
-        adapter.barrier_all()
-        right = (pe + 1) % 3
-        adapter.put(data, torch.full((2, 3), 1.0 + pe), right)
-        adapter.signal(signals[1], 3, "set", right)
-        adapter.wait_signal(signals[1], 3, "ge")
-        adapter.signal(signals[1], 4, "add", right)
-        assert adapter.wait_signal(signals[1], 5, "ge") == 7
-        back = torch.zeros(3, 2).t()
-        adapter.get(back, data, pe)
-        assert adapter.peer_tensor(data[1:], right).shape == (1, 3)
-        assert adapter.offset_of(data[1:]) - adapter.offset_of(data) == 12
-        assert adapter.is_symmetric(data)
-        assert not adapter.is_symmetric(back)
-        assert adapter.info()["tensors"] == 2
-        errors(adapter, data, signals)
-        adapter.barrier_all()
-        adapter.free_tensor(signals)
-        adapter.finalize()
-        return back.tolist()
-
-    assert run_pes(use, 3) == [[[float(v)] * 3] * 2 for v in (3, 1, 2)]
-
-
-def errors(adapter: AscendAdapter, data: torch.Tensor, signals: torch.Tensor) -> None:
-    with pytest.raises(NotSymmetric, match="dest is not in this PE's symmetric heap"):
-        adapter.put(torch.zeros(1), torch.zeros(1), 0)
-    with pytest.raises(PeOutOfRange, match="there is no PE 7"):
-        adapter.put(data, data.clone(), 7)
-    with pytest.raises(UnequalTensors):
-        adapter.get(torch.zeros(1), data, 0)
-    with pytest.raises(WaitTimeout, match="eq 9"):
-        adapter.wait_signal(signals[0], 9, timeout=0.1)
-
-
-def test_adapter_turns_codes_into_exceptions(ash) -> None:
-    adapter = AscendAdapter(ash, device="cpu")
-    with pytest.raises(NotInitialized):
-        adapter.my_pe()
-    with pytest.raises(AclshmemFailed, match="aclshmem_init of aclshmem returned -1: a parameter is invalid"):
-        adapter.init(ShmemConfig.model_construct(pe=2, n_pes=2, heap_size=1 << 20, rendezvous=None))
-    with pytest.raises(AclshmemFailed, match="set_conf_store_tls of aclshmem returned -100"):
-        adapter.use_tls("tls")
-    with pytest.raises(AclshmemFailed, match="init_using_unique_id"):
-        adapter.init_with_unique_id(config(0, 1), b"short")
-    assert len(adapter.unique_id()) == 128
-
-
-@pytest.mark.parametrize("engine", ["MTE", "SDMA", "ROCE", "UDMA"])
-def test_adapter_passes_the_engine(engine: str) -> None:
-    seen = {}
-    ash = types.SimpleNamespace(
-        InitAttr=lambda: types.SimpleNamespace(option_attr=types.SimpleNamespace()),
-        OpEngineType=types.SimpleNamespace(MTE=1, SDMA=2, ROCE=4, UDMA=8),
-        set_conf_store_tls=lambda enable, info: 0,
-        aclshmem_init=lambda attributes: seen.update(vars(attributes)) or 0,
-        aclshmem_malloc=lambda size: 64,
-    )
-    with knobs.scope(engine=engine):
-        AscendAdapter(ash, device="cpu").init(config(1, 4))
-    assert seen["my_rank"] == 1
-    assert seen["n_ranks"] == 4
-    assert seen["option_attr"].data_op_engine_type == getattr(ash.OpEngineType, engine)
-
-
-def test_a_missing_library_is_a_clear_error() -> None:
-    with pytest.raises(AclshmemMissing, match="TRITON_DIST_SIMULATE=1"):
-        library()

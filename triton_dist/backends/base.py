@@ -106,6 +106,9 @@ class Backend(ABC):
 class RuntimeAdapter(ABC):
     """Symmetric heap and PE identity over a vendor's host library. All allocation calls are collective."""
 
+    takes_unique_id: ClassVar[bool] = False
+    """Whether `init` can meet by `ShmemConfig.unique_id`."""
+
     @abstractmethod
     def init(self, config: Any) -> None: ...
     @abstractmethod

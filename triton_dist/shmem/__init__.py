@@ -78,6 +78,7 @@ def init(config: ShmemConfig | None = None, **settings: Any) -> None:
     A second call counts, and needs a `finalize` of its own; it must not ask for other settings. Under `run_pes` the
     PE is there already, so a script's main function runs unchanged.
     """
+    from triton_dist.errors import ShmemConfigError
     from triton_dist.shmem.config import resolve
 
     if config is not None:
@@ -88,6 +89,8 @@ def init(config: ShmemConfig | None = None, **settings: Any) -> None:
         return
     resolved = resolve(**settings)
     made = _session.make_adapter()
+    if resolved.unique_id is not None and not made.takes_unique_id:
+        raise ShmemConfigError(detail=f"unique_id is for Ascend's library, not for {type(made).__name__}: leave it out")
     made.init(resolved)
     _session.bind_process(_session.Session(made, resolved))
 

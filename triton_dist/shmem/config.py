@@ -54,6 +54,8 @@ class ShmemConfig(BaseModel):
     """How a process gets at its peers' memory; see `backends/cpu/heap.py`."""
     rendezvous: Rendezvous | None = None
     """Needed for more than one PE."""
+    unique_id: bytes | None = None
+    """In its place, for Ascend's library: what `aclshmem_get_unique_id` gave one PE, which gave it to all."""
 
     @model_validator(mode="after")
     def _fits(self) -> ShmemConfig:
@@ -84,7 +86,7 @@ def _validated(values: dict[str, Any]) -> ShmemConfig:
     except ValidationError as error:
         problems = "; ".join(_problem(dict(e)) for e in error.errors())
         raise ShmemConfigError(detail=problems) from None
-    if config.n_pes > 1 and config.rendezvous is None:
+    if config.n_pes > 1 and config.rendezvous is None and config.unique_id is None:
         raise ShmemConfigError(
             detail=f"{config.n_pes} PEs need MASTER_ADDR and MASTER_PORT, which are not set. {LAUNCHERS}"
         )

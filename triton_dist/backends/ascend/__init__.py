@@ -3,8 +3,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from triton_dist.backends.base import SET, SET_ADD, Backend, Limits, RuntimeAdapter
 from triton_dist.errors import NoTritonAscend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def use_tls(info: str, key: str = "", password: str = "", decrypt: Callable[[str], str] | None = None) -> None:
+    """Encrypt the bootstrap of `shmem.init` on NPUs; see `adapter.use_tls`."""
+    from triton_dist.backends.ascend import adapter
+
+    adapter.use_tls(info, key, password, decrypt)
 
 
 class AscendBackend(Backend):

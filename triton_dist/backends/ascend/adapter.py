@@ -7,10 +7,13 @@ the call and say what the code means.
 
 from __future__ import annotations
 
+import itertools
 import math
+import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from triton_dist import knobs
@@ -19,13 +22,16 @@ from triton_dist.backends.base import RuntimeAdapter
 from triton_dist.errors import (
     AclshmemFailed,
     AclshmemMissing,
+    BadSignal,
+    EngineNeedsAddress,
     NotInitialized,
     NotSymmetric,
-    PeOutOfRange,
-    UnequalTensors,
+    PartOfTensor,
+    ShmemConfigError,
     WaitTimeout,
 )
-from triton_dist.shmem.callsite import call_site
+from triton_dist.shmem.host import checks
+from triton_dist.shmem.host.checks import Call
 
 if TYPE_CHECKING:
     import torch
@@ -33,14 +39,36 @@ if TYPE_CHECKING:
     from triton_dist.shmem.config import ShmemConfig
 
 SIGNAL_SLOT_BYTES = 64
-_COMPARE = {
-    "eq": lambda seen, value: seen == value,
-    "ne": lambda seen, value: seen != value,
-    "gt": lambda seen, value: seen > value,
-    "ge": lambda seen, value: seen >= value,
-    "lt": lambda seen, value: seen < value,
-    "le": lambda seen, value: seen <= value,
-}
+MOST_ADDRESS_CHARACTERS = 63
+"""The library cuts an address that is longer."""
+
+
+@dataclass(frozen=True)
+class Tls:
+    """How the bootstrap is encrypted: the arguments of `set_conf_store_tls` and `set_conf_store_tls_key`."""
+
+    info: str
+    key: str = ""
+    password: str = ""
+    decrypt: Callable[[str], str] | None = None
+
+
+_tls: list[Tls] = []
+
+
+def use_tls(info: str, key: str = "", password: str = "", decrypt: Callable[[str], str] | None = None) -> None:
+    """Encrypt the bootstrap of each `shmem.init` from here on. Every PE calls it before init.
+
+    Args:
+        info: what `set_conf_store_tls` takes: the certificates, in the library's own format.
+        key, password, decrypt: what `set_conf_store_tls_key` takes, if the key is given apart.
+    """
+    _tls[:] = [Tls(info, key, password, decrypt)]
+
+
+def use_no_tls() -> None:
+    """Take `use_tls` back."""
+    _tls.clear()
 
 
 def library() -> Any:
@@ -60,9 +88,12 @@ def library() -> Any:
 class AscendAdapter(RuntimeAdapter):
     """One PE: a process with one NPU. `ash` is the library, for tests the stand-in."""
 
+    takes_unique_id = True
+
     def __init__(self, ash: Any = None, device: str | None = None) -> None:
         self._ash = ash
         self._device_name = device
+        self._npu: Any = None
         self._config: ShmemConfig | None = None
         self._tensors: dict[int, tuple[Any, int]] = {}
         self._scratch = 0
@@ -71,41 +102,60 @@ class AscendAdapter(RuntimeAdapter):
 
     def init(self, config: ShmemConfig) -> None:
         """The library's five steps. Collective."""
+        if config.unique_id is not None:
+            self.init_with_unique_id(config, config.unique_id)
+            return
         ash = self._ash = self._ash or library()
         self._use_device(config)
-        # 1. No encryption of the bootstrap: the PEs meet inside one cluster.
-        codes.check("set_conf_store_tls", ash.set_conf_store_tls(False, ""))
+        # 1. Is the bootstrap encrypted?
+        self._set_tls(ash)
         # 2 to 4. Who this is, how large the heap, where the PEs meet, what moves data.
         attributes = ash.InitAttr()
         attributes.my_rank, attributes.n_ranks = config.pe, config.n_pes
         attributes.local_mem_size = config.heap_size
-        attributes.ip_port = self._address(config)
+        attributes.ip_port = _address(config)
         attributes.option_attr.data_op_engine_type = getattr(ash.OpEngineType, knobs.engine or "MTE")
         # 5.
         codes.check("aclshmem_init", ash.aclshmem_init(attributes))
-        self._config = config
-        self._scratch = ash.aclshmem_malloc(SIGNAL_SLOT_BYTES)
+        self._started(ash, config)
 
     def init_with_unique_id(self, config: ShmemConfig, uid: bytes) -> None:
-        """`init` where one PE made an id by `unique_id` and gave it to all."""
+        """`init` where one PE made an id by `unique_id` and gave it to all. The library takes no engine then."""
+        if knobs.engine not in (None, "MTE"):
+            raise EngineNeedsAddress(engine=knobs.engine)
         ash = self._ash = self._ash or library()
         self._use_device(config)
+        self._set_tls(ash)
         code = ash.aclshmem_init_using_unique_id(config.pe, config.n_pes, config.heap_size, uid)
         codes.check("aclshmem_init_using_unique_id", code)
-        self._config = config
-        self._scratch = ash.aclshmem_malloc(SIGNAL_SLOT_BYTES)
+        self._started(ash, config)
 
     def unique_id(self) -> bytes:
         """Where the PEs can meet, made by one of them."""
         self._ash = self._ash or library()
-        return self._ash.aclshmem_get_unique_id()
+        try:
+            return self._ash.aclshmem_get_unique_id()
+        except RuntimeError as error:
+            raise _failed("aclshmem_get_unique_id", error) from error
 
-    def use_tls(self, info: str, key: str = "", password: str = "", decrypt: Any = None) -> None:
-        """Encrypt the bootstrap; before `init`, on every PE."""
-        ash = self._ash = self._ash or library()
-        codes.check("set_conf_store_tls", ash.set_conf_store_tls(True, info))
-        if key:
-            codes.check("set_conf_store_tls_key", ash.set_conf_store_tls_key(key, password, decrypt))
+    @staticmethod
+    def _set_tls(ash: Any) -> None:
+        tls = _tls[-1] if _tls else None
+        if tls is None:
+            codes.check("set_conf_store_tls", ash.set_conf_store_tls(False, ""))
+            return
+        codes.check("set_conf_store_tls", ash.set_conf_store_tls(True, tls.info))
+        if tls.key:
+            code = ash.set_conf_store_tls_key(tls.key, tls.password, tls.decrypt)
+            codes.check("set_conf_store_tls_key", code)
+
+    def _started(self, ash: Any, config: ShmemConfig) -> None:
+        try:
+            self._scratch = ash.aclshmem_malloc(SIGNAL_SLOT_BYTES)
+        except RuntimeError as error:
+            ash.aclshmem_finalize()
+            raise _failed("aclshmem_malloc", error) from error
+        self._config = config
 
     def finalize(self) -> None:
         """Collective: what was not freed is."""
@@ -122,16 +172,21 @@ class AscendAdapter(RuntimeAdapter):
             return
         import torch
 
-        npu = torch.npu  # pyright: ignore[reportAttributeAccessIssue]
-        index = config.pe % npu.device_count()
-        npu.set_device(index)
+        self._npu = torch.npu  # pyright: ignore[reportAttributeAccessIssue]
+        index = config.pe % self._npu.device_count()
+        self._npu.set_device(index)
         self._device_name = f"npu:{index}"
 
-    @staticmethod
-    def _address(config: ShmemConfig) -> str:
-        meeting = config.rendezvous
-        # The launcher's own store listens on its port; the library's listens on the next.
-        return f"tcp://{meeting.host}:{meeting.port + 1}" if meeting else "tcp://127.0.0.1:8666"
+    def _settle(self) -> None:
+        """The library's host calls know nothing of torch's streams: what was written there must be done before."""
+        if self._npu is not None:
+            self._npu.synchronize()
+
+    def device(self) -> torch.device:
+        import torch
+
+        self._running("device()")
+        return torch.device(self._device_name or "cpu")
 
     def _running(self, call: str) -> Any:
         if self._config is None:
@@ -151,13 +206,15 @@ class AscendAdapter(RuntimeAdapter):
     def create_tensor(self, shape: Sequence[int] | int, dtype: torch.dtype) -> torch.Tensor:
         """Collective: a tensor of zeros."""
         ash = self._running("create_tensor")
-        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        call = self._call("create_tensor")
+        sizes = checks.shape_of(shape, call)
+        checks.dtype_of(dtype, call)
         # The library refuses a size of 0.
         given = sizes if math.prod(sizes) else (1,)
         try:
             tensor = ash.aclshmem_create_tensor(given, dtype=dtype, device_id=self._index())
         except RuntimeError as error:
-            raise AclshmemFailed(call="aclshmem_create_tensor", code="an error", meaning=str(error)) from error
+            raise _failed("aclshmem_create_tensor", error) from error
         tensor.zero_()
         self._tensors[tensor.data_ptr()] = (tensor, tensor.numel() * dtype.itemsize)
         # Nobody may write into it before all have zeroed theirs.
@@ -166,73 +223,97 @@ class AscendAdapter(RuntimeAdapter):
 
     def create_signals(self, n: int, dtype: torch.dtype) -> torch.Tensor:
         """Collective: `n` signals of zero, each in a line of 64 bytes."""
-        stride = SIGNAL_SLOT_BYTES // dtype.itemsize
-        return self.create_tensor((n * stride,), dtype)[::stride]
+        call = self._call("create_signals")
+        bits = checks.check_signal_dtype(checks.dtype_of(dtype, call), call).bits
+        (count,) = checks.shape_of(n, call)
+        stride = SIGNAL_SLOT_BYTES * 8 // bits
+        return self.create_tensor((count * stride,), dtype)[::stride]
 
     def free_tensor(self, tensor: torch.Tensor) -> None:
         """Collective: the library frees by the address, so a part of a tensor is refused."""
-        ash = self._running("free_tensor")
-        entry = self._tensors.pop(tensor.data_ptr(), None)
-        if entry is None:
-            raise self._not_symmetric("free_tensor", "the tensor", tensor)
+        ash, call = self._running("free_tensor"), self._call("free_tensor")
+        start = self._checked(call, "the tensor", tensor)
+        whole, _ = self._tensors[start]
+        strided = tensor.dim() == 1 and tensor.numel() * tensor.stride(0) == whole.numel()  # from create_signals
+        if _data(tensor) != start or not (tensor.numel() in (whole.numel(), 0) or strided):
+            got, made = checks.brief(tensor), f"a tensor {checks.brief(whole)}"
+            raise PartOfTensor(**call.fields(), argument="the tensor", got=got, whole=made)
         self.barrier_all()
-        ash.aclshmem_free_tensor(entry[0])
+        del self._tensors[start]
+        ash.aclshmem_free_tensor(whole)
 
     def peer_tensor(self, tensor: torch.Tensor, pe: int) -> torch.Tensor:
         """The same tensor, or part of one, at `pe`, if loads and stores reach it."""
-        ash = self._running("peer_tensor")
-        address = ash.aclshmem_ptr(self._checked("peer_tensor", "the tensor", tensor), self._peer("peer_tensor", pe))
+        ash, call = self._running("peer_tensor"), self._call("peer_tensor")
+        self._checked(call, "the tensor", tensor)
+        peer = checks.check_pe(pe, self.n_pes(), call)
+        if peer == self.my_pe() or not tensor.numel():
+            return tensor
+        address = ash.aclshmem_ptr(_data(tensor), peer)
         if not address:
             raise AclshmemFailed(call="aclshmem_ptr", code=0, meaning=f"no load or store reaches PE {pe}")
-        length = 1 + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
-        flat = ash.construct_tensor_from_ptr(address, (length,), tensor.dtype, self._device_name)
+        flat = ash.construct_tensor_from_ptr(address, (_extent(tensor),), tensor.dtype, self._device_name)
         return flat.as_strided(tuple(tensor.shape), tensor.stride())
 
     # Transfers
 
     def put(self, dest: torch.Tensor, source: torch.Tensor, pe: int) -> None:
-        """Copy to `pe`; done on return."""
-        ash = self._running("put")
-        self._equal("put", dest, source)
-        data = source.contiguous()
-        address = self._checked("put", "dest", dest)
-        ash.aclshmem_putmem(address, data.data_ptr(), data.numel() * data.element_size(), self._peer("put", pe))
+        """Copy to `pe`; done on return. One transfer for each run of elements that lie side by side in `dest`."""
+        ash, call = self._running("put"), self._call("put")
+        self._checked(call, "dest", dest)
+        checks.check_equal(dest, source, "source", call)
+        peer, data = checks.check_pe(pe, self.n_pes(), call), source.contiguous()
+        self._settle()
+        for offset, position, count in _runs(dest):
+            size = dest.element_size()
+            ash.aclshmem_putmem(_data(dest) + offset * size, _data(data) + position * size, count * size, peer)
 
     def get(self, dest: torch.Tensor, source: torch.Tensor, pe: int) -> None:
         """Copy from `pe`; done on return."""
-        ash = self._running("get")
-        self._equal("get", dest, source)
-        if not dest.is_contiguous():
-            part = source.new_empty(source.shape)
-            self.get(part, source, pe)
+        ash, call = self._running("get"), self._call("get")
+        self._checked(call, "source", source)
+        checks.check_equal(dest, source, "dest", call)
+        peer = checks.check_pe(pe, self.n_pes(), call)
+        part = dest if dest.is_contiguous() else dest.new_empty(dest.shape)
+        self._settle()
+        for offset, position, count in _runs(source):
+            size = source.element_size()
+            ash.aclshmem_getmem(_data(part) + position * size, _data(source) + offset * size, count * size, peer)
+        if part is not dest:
             dest.copy_(part)
-            return
-        address = self._checked("get", "source", source)
-        ash.aclshmem_getmem(dest.data_ptr(), address, dest.numel() * dest.element_size(), self._peer("get", pe))
 
     def signal(self, signal: torch.Tensor, value: int, op: str, pe: int) -> None:
         """Set a signal of `pe`, or add to an int32 one."""
-        ash = self._running("signal")
-        address, peer = self._checked("signal", "the signal", signal), self._peer("signal", pe)
+        ash, call = self._running("signal"), self._call("signal")
+        checks.check_choice("op", op, checks.SIGNAL_OPS, call)
+        self._checked(call, "the signal", signal)
+        kind = checks.check_signal(signal, call)
+        number, peer = kind.check(value, call), checks.check_pe(pe, self.n_pes(), call)
+        if op == "add" and kind.bits != 32:
+            detail = f"aclshmem adds to 32-bit signals only, not to {str(signal.dtype).removeprefix('torch.')}"
+            raise BadSignal(**call.fields(), detail=detail)
+        self._settle()
         if op == "set":
-            word = signal.new_full((1,), value)
-            ash.aclshmem_putmem(address, word.data_ptr(), word.element_size(), peer)
+            word = _word(number, kind.bits, signal)
+            self._settle()
+            ash.aclshmem_putmem(_data(signal), word.data_ptr(), kind.bits // 8, peer)
             return
-        if signal.element_size() != 4:
-            raise AclshmemFailed(call="signal", code=codes.UNSUPPORTED, meaning="it adds to int32 signals only")
         # The library has no signal without a transfer in its public interface: one word of scratch goes with it.
-        ash.aclshmemx_putmem_signal(self._scratch, self._scratch, 4, address, value, 1, peer)
+        ash.aclshmemx_putmem_signal(self._scratch, self._scratch, 4, _data(signal), number, 1, peer)
 
     def wait_signal(self, signal: torch.Tensor, value: int, cmp: str = "eq", timeout: float | None = None) -> int:
         """Wait until a signal of this PE compares to `value`. The library's own wait has no deadline, so this polls."""
         self._running("wait_signal")
+        call = self._call("wait_signal")
+        compare = checks.COMPARISONS[checks.check_choice("cmp", cmp, tuple(checks.COMPARISONS), call)]
+        self._checked(call, "the signal", signal)
+        checks.check_signal(signal, call).check(value, call)
         assert self._config is not None
-        where, compare = call_site(), _COMPARE[cmp]
         limit = self._config.deadline_seconds() if timeout is None else timeout
         start = time.monotonic()
         while not compare(seen := int(signal.item()), value):
             if limit and time.monotonic() - start > limit:
-                place = {"where": where, "slot": self.describe_address(signal.data_ptr())}
+                place = {"where": call.where, "slot": self.describe_address(_data(signal))}
                 wanted = {"expected": f"{cmp} {value}", "seen": seen}
                 raise WaitTimeout(pe=self.my_pe(), program="none (the host)", seconds=limit, **place, **wanted)
             time.sleep(20e-6)
@@ -241,6 +322,7 @@ class AscendAdapter(RuntimeAdapter):
     def barrier_all(self) -> None:
         """Collective. Where the library's module has no barrier, freeing memory is one: it meets all PEs."""
         ash = self._running("barrier_all")
+        self._settle()
         if (barrier := getattr(ash, "aclshmem_barrier_all", None)) is not None:
             barrier()
             return
@@ -253,8 +335,9 @@ class AscendAdapter(RuntimeAdapter):
         return self._owner(tensor) is not None
 
     def offset_of(self, tensor: torch.Tensor) -> int:
-        ash = self._running("offset_of()")
-        return self._checked("offset_of", "the tensor", tensor) - ash.aclshmemx_get_heap_base()
+        ash, call = self._running("offset_of()"), self._call("offset_of")
+        self._checked(call, "the tensor", tensor)
+        return _data(tensor) - ash.aclshmemx_get_heap_base()
 
     def describe_address(self, address: int) -> str:
         for start, (tensor, size) in self._tensors.items():
@@ -276,27 +359,75 @@ class AscendAdapter(RuntimeAdapter):
         }
 
     def _index(self) -> int:
-        return int((self._device_name or "0").rpartition(":")[2] or 0) if ":" in (self._device_name or "") else 0
+        return int((self._device_name or "").partition(":")[2] or 0)
 
-    def _owner(self, tensor: torch.Tensor) -> int | None:
-        address = tensor.data_ptr()
+    def _call(self, name: str) -> Call:
+        return Call(self.my_pe(), name)
+
+    def _owner(self, tensor: Any) -> int | None:
+        """Where the live tensor starts that this one is, or is a part of."""
+        address = _data(tensor)
         return next((start for start, (_, size) in self._tensors.items() if start <= address < start + size), None)
 
-    def _checked(self, call: str, argument: str, tensor: torch.Tensor) -> int:
-        if self._owner(tensor) is None:
-            raise self._not_symmetric(call, argument, tensor)
-        return tensor.data_ptr()
+    def _checked(self, call: Call, argument: str, tensor: torch.Tensor) -> int:
+        checks.require_tensor(tensor, argument, call)
+        start = self._owner(tensor)
+        if start is None:
+            raise NotSymmetric(**call.fields(), argument=argument, got=checks.brief(tensor))
+        return start
 
-    def _not_symmetric(self, call: str, argument: str, tensor: torch.Tensor) -> NotSymmetric:
-        got = f"{tuple(tensor.shape)} {tensor.dtype}"
-        return NotSymmetric(pe=self.my_pe(), where=call_site(), call=call, argument=argument, got=got)
 
-    def _peer(self, call: str, pe: int) -> int:
-        if not 0 <= pe < self.n_pes():
-            raise PeOutOfRange(pe=self.my_pe(), where=call_site(), call=call, got=pe, last=self.n_pes() - 1)
-        return pe
+def _failed(call: str, error: RuntimeError) -> AclshmemFailed:
+    return AclshmemFailed(call=call, code="an error", meaning=str(error))
 
-    def _equal(self, call: str, dest: torch.Tensor, source: torch.Tensor) -> None:
-        if dest.shape != source.shape or dest.dtype != source.dtype:
-            shown = {name: f"{tuple(t.shape)} {t.dtype}" for name, t in (("dest", dest), ("source", source))}
-            raise UnequalTensors(pe=self.my_pe(), where=call_site(), call=call, **shown)
+
+def _address(config: ShmemConfig) -> str:
+    meeting = config.rendezvous
+    if meeting is None:
+        return "tcp://127.0.0.1:8666"
+    # The launcher's own store listens on its port; the library's listens on a neighbour.
+    port = meeting.port + 1 if meeting.port < 65535 else meeting.port - 1
+    address = f"tcp://{_ipv4(meeting.host)}:{port}"
+    if len(address) > MOST_ADDRESS_CHARACTERS:
+        detail = f"aclshmem takes {MOST_ADDRESS_CHARACTERS} characters of an address, and {address} is longer"
+        raise ShmemConfigError(detail=f"{detail}. Set MASTER_ADDR to the number of the host's address.")
+    return address
+
+
+def _ipv4(host: str) -> str:
+    """The host's number: the library looks no names up."""
+    try:
+        return socket.gethostbyname(host)
+    except OSError:
+        return host  # the library says what is wrong with it
+
+
+def _data(tensor: torch.Tensor) -> int:
+    # Not data_ptr(), which is 0 for a tensor without elements.
+    return tensor.untyped_storage().data_ptr() + int(tensor.storage_offset()) * tensor.element_size()
+
+
+def _extent(tensor: torch.Tensor) -> int:
+    """Elements from the first to the last, with what lies between them."""
+    return 1 + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def _runs(tensor: torch.Tensor) -> Iterator[tuple[int, int, int]]:
+    """The runs of neighbours of a tensor: (offset in its memory, position in row-major order, elements)."""
+    if not tensor.numel():
+        return
+    length, kept = 1, tensor.dim()
+    while kept and (tensor.shape[kept - 1] == 1 or tensor.stride(kept - 1) == length):
+        kept -= 1
+        length *= tensor.shape[kept]
+    outer, strides = tensor.shape[:kept], tensor.stride()[:kept]
+    for number, index in enumerate(itertools.product(*map(range, outer))):
+        offset = sum(i * step for i, step in zip(index, strides, strict=True))
+        yield offset, number * length, length
+
+
+def _word(number: int, bits: int, like: torch.Tensor) -> torch.Tensor:
+    """A signal's word, where the signal is, whatever its sign."""
+    import torch
+
+    return torch.tensor([number], dtype=torch.int32 if bits == 32 else torch.int64, device=like.device)

@@ -8,13 +8,15 @@ that the calls travel as placeholders (see `placeholders`). Newer versions know 
 from __future__ import annotations
 
 import functools
+import re
+import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from triton_dist import __version__
-from triton_dist.errors import UnknownTritonAscend
+from triton_dist import __version__, knobs
+from triton_dist.errors import TritonAscendRefused, UnknownTritonAscend
 
 Stage = Callable[[Any, dict[str, Any]], Any]
 STAGE = "ttadapter"
@@ -45,11 +47,9 @@ def compiler_class() -> Any:
 
 
 def version() -> tuple[int, int]:
-    """triton-ascend's version, as far as it decides about the way."""
-    import triton
-
-    major, minor, *_ = triton.__version__.split(".")
-    return int(major), int(minor)
+    """triton-ascend's version, as far as it decides about the way; (0, 0) if it says none that can be read."""
+    found = re.match(r"(\d+)\.(\d+)", _version_text())
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _with_our_stage(add_stages: Callable[..., None]) -> Callable[..., None]:
@@ -69,7 +69,7 @@ def _with_our_version(hash_: Callable[[Any], str]) -> Callable[[Any], str]:
 
     @functools.wraps(hash_)
     def wrapper(self: Any) -> str:
-        return f"{hash_(self)}-triton_dist-{__version__}-{_sources()}"
+        return f"{hash_(self)}-triton_dist-{__version__}-{_sources()}-{knobs.dot_free_cores}"
 
     return wrapper
 
@@ -80,7 +80,8 @@ def _sources() -> str:
 
     root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
-    for folder in ("ir", "backends/ascend"):
+    # The front end too: what it emits for a kernel is not in Triton's key of the kernel's source.
+    for folder in ("ir", "language", "compiler", "backends/ascend"):
         for path in sorted((root / folder).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -157,8 +158,21 @@ def by_placeholders(text: str, module: Any, stage: Stage, metadata: dict[str, An
     del module
     from triton_dist.backends.ascend import placeholders
 
-    ttir = converted(text)
-    return placeholders.restore(stage(placeholders.replaced(ttir), metadata))
+    ttir = placeholders.replaced(converted(text))
+    try:
+        linalg = stage(ttir, metadata)
+    except subprocess.CalledProcessError as error:
+        # Its message is the command line.
+        raise TritonAscendRefused(version=_version_text(), detail=_first_error(error)) from error
+    return placeholders.restore(linalg)
+
+
+def _first_error(error: subprocess.CalledProcessError) -> str:
+    """The line that says what is wrong, of all that the program printed."""
+    printed = error.stderr or error.output or b""
+    text = printed.decode(errors="replace") if isinstance(printed, bytes) else printed
+    lines = [line for line in text.splitlines() if "error:" in line or "Assertion" in line]
+    return lines[0].strip() if lines else f"it ended with status {error.returncode}"
 
 
 def by_module(text: str, module: Any, stage: Stage, metadata: dict[str, Any]) -> Any:

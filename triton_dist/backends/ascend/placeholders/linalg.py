@@ -29,6 +29,11 @@ class Memref:
     name: str
     type: str
 
+    @property
+    def element(self) -> str:
+        """The element type: memref<4x?xf32, strided<..>> has f32."""
+        return self.type.removeprefix("memref<").partition(",")[0].rstrip(">").rpartition("x")[2]
+
 
 @dataclass
 class _Restorer:
@@ -87,7 +92,12 @@ class _Restorer:
             if "consume_token" in match["symbol"] and "offset" in found.type:
                 # Its result is the descriptor it is given, and an address taken of that would lose the offset.
                 raise PlaceholderError(symbol=match["symbol"], detail=f"the pointer ({found.type}) has an offset")
-            return found
+            if found.element == pointee:
+                return found
+            # The pointer was cast: the function takes a memref of its own type, at the same address.
+            if "offset" in found.type:
+                detail = f"the pointer ({found.type}) is cast to {pointee} after an offset; cast it first"
+                raise PlaceholderError(symbol=match["symbol"], detail=detail)
         indent, rest = match["indent"], match["rest"]
         size, made = self._fresh(), Memref(self._fresh(), f"memref<?x{pointee}>")
         self.lines += [

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, TensorType, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from triton_dist.backends.ascend import symbols
 from triton_dist.backends.ascend.convert import unsupported
 from triton_dist.backends.ascend.placeholders.flow import choose_addresses
 from triton_dist.ir.dialects._syntax import int_attr
@@ -17,7 +17,7 @@ from triton_dist.ir.dialects.annotation import MarkOp
 from triton_dist.ir.dialects.arith import AddiOp, ConstantOp, ExtSIOp, MuliOp
 from triton_dist.ir.dialects.hivm import CustomOp, index_array
 from triton_dist.ir.dialects.tensor import EmptyOp
-from triton_dist.ir.dialects.tt import AddPtrOp, ExternElementwiseOp, IntToPtrOp, PointerType, PtrToIntOp
+from triton_dist.ir.dialects.tt import AddPtrOp, BitcastOp, ExternElementwiseOp, IntToPtrOp, PointerType, PtrToIntOp
 from triton_dist.ir.printer import print_text
 
 LIBRARY = "hivm.custom"
@@ -36,19 +36,37 @@ def replaced(module: ModuleOp) -> str:
             _replace(op)
     choose_addresses(module)
     for op in list(module.walk()):
-        if isinstance(op, AddPtrOp) and isinstance(op.ptr.owner, IntToPtrOp):
-            _add_in_integers(op, op.ptr.owner)
+        base = op.operands[0].owner if op.operands else None
+        if isinstance(base, IntToPtrOp) and isinstance(op.operands[0].type, PointerType):
+            _from_address(op, base)
     _fold_casts(module)
     return print_text(module)
 
 
+def _from_address(op: Operation, base: IntToPtrOp) -> None:
+    """What the program does wrong, or not at all, with a pointer that was an address."""
+    if isinstance(op, AddPtrOp):
+        _add_in_integers(op, base)
+    elif isinstance(op, BitcastOp):
+        cast = IntToPtrOp.create(operands=base.operands, result_types=op.result_types, location=op.location)
+        Rewriter.replace_op(op, cast, cast.results)
+    elif op.name == "tt.make_tensor_ptr":
+        detail = "triton-ascend 3.2 makes no block pointer of what symm_at or consume_token gives; use tl.arange"
+        raise unsupported(op, detail)
+
+
 def _fold_casts(module: ModuleOp) -> None:
-    """An address made a pointer and again an address is itself; pointers that nobody uses go."""
+    """An address made a pointer and again an address is itself, and that of a pointer that was cast is the pointer's;
+    pointers that nobody uses go."""
     for op in list(module.walk()):
-        if isinstance(op, PtrToIntOp) and isinstance(op.operands[0].owner, IntToPtrOp):
+        if not isinstance(op, PtrToIntOp):
+            continue
+        while isinstance(op.operands[0].owner, BitcastOp):
+            op.operands[0] = op.operands[0].owner.operands[0]
+        if isinstance(op.operands[0].owner, IntToPtrOp):
             Rewriter.replace_op(op, [], [op.operands[0].owner.operands[0]])
     for op in reversed(list(module.walk())):
-        if isinstance(op, IntToPtrOp | PtrToIntOp) and not op.results[0].uses:
+        if isinstance(op, IntToPtrOp | PtrToIntOp | BitcastOp) and not op.results[0].uses:
             Rewriter.erase_op(op)
 
 
@@ -160,7 +178,7 @@ def _as_pointer(call: Operation, results: list[Attribute]) -> tuple[list[Operati
 def _add_in_integers(op: AddPtrOp, base: IntToPtrOp) -> None:
     """Pointer arithmetic on what a placeholder gave: the program miscounts a constant offset from such a pointer."""
     pointer, offset = base.operands[0], op.offset
-    size = symbols.BYTES[symbols.TYPE_NAMES[_pointee(op.ptr.type)]]
+    size = _bytes(_pointee(op.ptr.type))
     new: list[Operation] = []
     if offset.type != i64:
         new.append(ExtSIOp.create(operands=(offset,), result_types=(i64,), location=op.location))
@@ -170,6 +188,13 @@ def _add_in_integers(op: AddPtrOp, base: IntToPtrOp) -> None:
     total = AddiOp.create(operands=(pointer, scaled.results[0]), result_types=(i64,), location=op.location)
     cast = IntToPtrOp.create(operands=total.results, result_types=(op.ptr.type,), location=op.location)
     Rewriter.replace_op(op, [*new, scale, scaled, total, cast], cast.results)
+
+
+def _bytes(type: str) -> int:
+    """Bytes of a pointee: i1, f64, bf16, f8E4M3FN."""
+    bits = re.match(r"\D+(\d+)", type)
+    assert bits is not None, type
+    return max(int(bits[1]) // 8, 1)
 
 
 def _scalar_type(type: Attribute) -> Attribute:

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ParamSpec
 
 from triton_dist.backends.ascend import codes
 from triton_dist.backends.ascend.standin import host, pes
 
+P = ParamSpec("P")
 __all__ = [
     "AclshmemError", "AclshmemInvalid", "Buffer", "buffer", "finalize", "free", "get", "get_peer_buffer",
     "get_unique_id", "get_version", "init", "put", "put_signal", "quiet", "signal_op", "signal_wait",
@@ -67,7 +71,8 @@ def buffer(size: int) -> Buffer:
 
 def free(buf: Buffer) -> None:
     """Collective."""
-    host.aclshmem_free(buf.addr)
+    if not pes.release(buf.addr):
+        raise AclshmemInvalid(f"free: the buffer at {buf.addr:#x} was not allocated, or was freed")
 
 
 def get_peer_buffer(buf: Buffer, pe: int) -> Buffer:
@@ -77,22 +82,42 @@ def get_peer_buffer(buf: Buffer, pe: int) -> Buffer:
     return Buffer(address, buf.length)
 
 
+def _as_invalid(function: Callable[P, None]) -> Callable[P, None]:
+    """With the exception that this interface has for a wrong argument."""
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            function(*args, **kwargs)
+        except AclshmemInvalid:
+            raise
+        except (RuntimeError, ValueError) as error:
+            raise AclshmemInvalid(str(error)) from error
+
+    return wrapper
+
+
+@_as_invalid
 def put(dst: Buffer, src: Buffer, pe: int) -> None:
     host.aclshmem_putmem(dst.addr, src.addr, _fitting(dst, src), pe)
 
 
+@_as_invalid
 def get(dst: Buffer, src: Buffer, pe: int) -> None:
     host.aclshmem_getmem(dst.addr, src.addr, _fitting(dst, src), pe)
 
 
+@_as_invalid
 def put_signal(dst: Buffer, src: Buffer, sig: Buffer, signal: int, sig_op: int, pe: int) -> None:
     host.aclshmemx_putmem_signal(dst.addr, src.addr, _fitting(dst, src), sig.addr, signal, sig_op, pe)
 
 
+@_as_invalid
 def signal_op(sig: Buffer, signal: int, sig_op: int, pe: int) -> None:
-    pes.signal(sig.addr, signal, sig_op, pe)
+    pes.send(pes.signal_address("signal_op", sig.addr, sig_op, pe), signal, sig_op)
 
 
+@_as_invalid
 def signal_wait(sig: Buffer, cmp: int, value: int) -> None:
     host.aclshmem_signal_wait_until(sig.addr, cmp, value)
 

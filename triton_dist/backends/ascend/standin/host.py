@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import ctypes
+import math
+import mmap
 import os
 import re
 import socket
@@ -30,14 +32,21 @@ _ENGINES = {OpEngineType.SDMA: "SDMA", OpEngineType.UDMA: "UDMA", OpEngineType.R
 
 
 def set_conf_store_tls(enable: bool, tls_info: str) -> int:
-    """Encryption of the bootstrap; the host's cannot be encrypted, so that only False works."""
-    del tls_info
-    return codes.UNSUPPORTED if enable else codes.OK
+    """Encryption of the bootstrap. The stand-in takes the settings and says that it does not use them: its PEs meet
+    inside this machine."""
+    if not isinstance(tls_info, str):
+        return _fail("set_conf_store_tls", codes.INVALID_PARAM, f"tls_info is {tls_info!r}, no text")
+    if enable:
+        pes.log("set_conf_store_tls: the stand-in's bootstrap stays on this machine and is not encrypted", pes.WARNING)
+    return codes.OK
 
 
 def set_conf_store_tls_key(tls_pk: str, tls_pk_pw: str, py_decrypt_func: Callable[[str], str] | None) -> int:
-    del tls_pk, tls_pk_pw, py_decrypt_func
-    return codes.UNSUPPORTED
+    """The key for it, its password, and what decrypts that."""
+    texts = isinstance(tls_pk, str) and isinstance(tls_pk_pw, str)
+    if not texts or not (py_decrypt_func is None or callable(py_decrypt_func)):
+        return _fail("set_conf_store_tls_key", codes.INVALID_PARAM, "it takes two texts and a function, or None")
+    return codes.OK
 
 
 def set_log_level(level: int) -> int:
@@ -105,9 +114,14 @@ def aclshmem_get_unique_id() -> bytes:
 
 def aclshmem_init_using_unique_id(mype: int, npes: int, mem_size: int, uid: bytes) -> int:
     """`aclshmem_init` where a unique id says the address."""
+    call = "aclshmem_init_using_unique_id"
+    if not isinstance(uid, bytes):
+        raise TypeError(f"{call}: the id must be bytes, not {type(uid).__name__}")
     if len(uid) < 128:
-        return _fail("aclshmem_init_using_unique_id", codes.INVALID_PARAM, "the id is too short")
-    attributes = InitAttr(mype, npes, mem_size, uid.rstrip(b"\0").decode())
+        return _fail(call, codes.INVALID_PARAM, "the id is too short")
+    attributes = InitAttr()
+    attributes.my_rank, attributes.n_ranks, attributes.local_mem_size = mype, npes, mem_size
+    attributes.ip_port = uid.rstrip(b"\0").decode(errors="replace")
     return aclshmem_init(attributes)
 
 
@@ -145,13 +159,14 @@ def aclshmem_malloc(size: int) -> int:
 
 
 def aclshmem_calloc(nmemb: int, size: int) -> int:
-    return pes.allocate("aclshmem_calloc", nmemb * size)
+    return pes.allocate("aclshmem_calloc", nmemb * size if nmemb > 0 else 0)
 
 
 def aclshmem_align(alignment: int, size: int) -> int:
-    if alignment <= 0 or alignment & (alignment - 1) or alignment > pes.ALIGNMENT:
-        raise RuntimeError(f"aclshmem_align: alignment {alignment} cannot be had")
-    return pes.allocate("aclshmem_align", size)
+    if alignment <= 0 or alignment & (alignment - 1) or alignment > mmap.PAGESIZE:
+        limit = f"it must be a power of two, at most {mmap.PAGESIZE} in the stand-in"
+        raise RuntimeError(f"aclshmem_align: the alignment is {alignment}; {limit}")
+    return pes.allocate("aclshmem_align", size, alignment)
 
 
 def aclshmem_free(ptr: int) -> None:
@@ -183,8 +198,11 @@ def aclshmem_create_tensor(
 
     del device_id
     pe = pes.require("aclshmem_create_tensor")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if 0 in sizes:
+        raise RuntimeError(f"aclshmem_create_tensor: {sizes} has no elements, and the library refuses 0 bytes")
     try:
-        tensor = shmem.create_tensor(shape, torch.float32 if dtype is None else dtype)
+        tensor = shmem.create_tensor(sizes, torch.float32 if dtype is None else dtype)
     except ShmemError as error:
         raise RuntimeError(f"aclshmem_create_tensor: {error}") from error
     pe.tensors[tensor.data_ptr()] = tensor
@@ -196,16 +214,21 @@ def aclshmem_free_tensor(tensor: torch.Tensor) -> None:
     aclshmem_free(tensor.data_ptr())
 
 
-def construct_tensor_from_ptr(ptr: int, shape: Sequence[int], dtype: torch.dtype, device: Any = None) -> torch.Tensor:
+def construct_tensor_from_ptr(
+    ptr: int, shape: Sequence[int] | int, dtype: torch.dtype, device: Any = None
+) -> torch.Tensor:
     """A tensor over memory that the caller keeps alive."""
     import torch
 
     del device
-    count = 1
-    for extent in shape:
-        count *= extent
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not ptr or any(size < 0 for size in sizes):
+        raise RuntimeError(f"construct_tensor_from_ptr: there is no tensor of shape {sizes} at address {ptr:#x}")
+    count = math.prod(sizes)
+    if not count:
+        return torch.empty(sizes, dtype=dtype)
     memory = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(ptr)
-    return torch.frombuffer(memory, dtype=torch.uint8).view(dtype).view(tuple(shape))
+    return torch.frombuffer(memory, dtype=torch.uint8).view(dtype).view(sizes)
 
 
 # Who is who
@@ -258,12 +281,14 @@ def aclshmem_team_get_config(team: int) -> TeamConfig:
 
 def aclshmem_putmem(dst: int, src: int, elem_size: int, pe: int) -> None:
     """Copy `elem_size` bytes to a PE."""
-    ctypes.memmove(pes.peer_address("aclshmem_putmem", dst, pe), src, elem_size)
+    there = pes.peer_address("aclshmem_putmem", dst, pe, elem_size)
+    ctypes.memmove(there, pes.source("aclshmem_putmem", src), elem_size)
 
 
 def aclshmem_getmem(dst: int, src: int, elem_size: int, pe: int) -> None:
     """Copy `elem_size` bytes from a PE."""
-    ctypes.memmove(dst, pes.peer_address("aclshmem_getmem", src, pe), elem_size)
+    there = pes.peer_address("aclshmem_getmem", src, pe, elem_size)
+    ctypes.memmove(pes.source("aclshmem_getmem", dst), there, elem_size)
 
 
 aclshmem_putmem_nbi, aclshmem_getmem_nbi = aclshmem_putmem, aclshmem_getmem
@@ -271,8 +296,10 @@ aclshmem_putmem_nbi, aclshmem_getmem_nbi = aclshmem_putmem, aclshmem_getmem
 
 def aclshmemx_putmem_signal(dst: int, src: int, elem_size: int, sig: int, signal: int, sig_op: int, pe: int) -> None:
     """Copy, then set (0) or add to (1) the int32 signal."""
+    # Before the copy, which an error shall not leave half done.
+    signalled = pes.signal_address("aclshmemx_putmem_signal", sig, sig_op, pe)
     aclshmem_putmem(dst, src, elem_size, pe)
-    pes.signal(sig, signal, sig_op, pe)
+    pes.send(signalled, signal, sig_op)
 
 
 aclshmemx_putmem_signal_nbi = aclshmemx_putmem_signal

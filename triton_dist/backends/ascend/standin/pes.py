@@ -24,7 +24,8 @@ TEAM_SLOTS = 32
 """How many teams can have a barrier at a time."""
 
 logger: Callable[[int, str], None] | None = None
-_ERROR = 3
+WARNING, _ERROR = 2, 3
+"""Levels of the package's log."""
 
 
 class Pe:
@@ -90,26 +91,29 @@ def unbind() -> None:
     del _pes[pe.adapter]
 
 
-def log(text: str) -> None:
+def log(text: str, level: int = _ERROR) -> None:
     """Where the package writes its errors."""
     if logger is not None:
-        logger(_ERROR, text)
+        logger(level, text)
     else:
         print(text, file=sys.stderr)
 
 
-def allocate(call: str, size: int) -> int:
+def allocate(call: str, size: int, alignment: int = ALIGNMENT) -> int:
+    """Collective. The heaps start on pages, so that an offset is aligned on every PE alike."""
     import torch
 
     pe = require(call)
     if size <= 0:
-        raise RuntimeError(f"{call}: {size} bytes")
+        raise RuntimeError(f"{call}: {size} bytes cannot be had")
+    spare = alignment - ALIGNMENT if alignment > ALIGNMENT else 0
     try:
-        tensor = shmem.create_tensor((size,), torch.uint8)
+        tensor = shmem.create_tensor((size + spare,), torch.uint8)
     except ShmemError as error:
         raise RuntimeError(f"{call}: {error}") from error
-    pe.tensors[tensor.data_ptr()] = tensor
-    return tensor.data_ptr()
+    address = -(-tensor.data_ptr() // alignment) * alignment if spare else tensor.data_ptr()
+    pe.tensors[address] = tensor
+    return address
 
 
 def release(address: int) -> bool:
@@ -121,24 +125,46 @@ def release(address: int) -> bool:
     return True
 
 
-def peer_address(call: str, address: int, peer: int) -> int:
+def peer_address(call: str, address: int, peer: int, size: int = 1) -> int:
+    """Where `size` bytes of this PE's heap lie at a peer."""
     from triton_dist.backends.ascend.standin.host import aclshmem_ptr
 
-    require(call)
+    here = require(call).device
+    if size < 0:
+        raise RuntimeError(f"{call}: {size} bytes cannot be copied")
     found = aclshmem_ptr(address, peer)
     if not found:
         raise RuntimeError(f"{call}: PE {peer} or address {address:#x} is not in the symmetric heap")
+    left = here.heap_base + here.heap_size - address
+    if size > left:
+        raise RuntimeError(f"{call}: {size} bytes at {address:#x} run past the symmetric heap, with {left} left")
     return found
 
 
-def signal(address: int, value: int, op: int, peer: int) -> None:
+def source(call: str, address: int) -> int:
+    """An address of this PE's memory, in the heap or not."""
+    if not address:
+        raise RuntimeError(f"{call}: the address is null")
+    return address
+
+
+def signal_address(call: str, address: int, op: int, peer: int) -> int:
+    """Where a signal lies at a peer; raises unless it can be set or added to."""
+    if op not in (0, 1):
+        raise RuntimeError(f"{call}: signal operation {op} is none: 0 sets, 1 adds")
+    if address % 4:
+        raise RuntimeError(f"{call}: a signal is an int32, and {address:#x} is no address of one")
+    return peer_address(call, address, peer, 4)
+
+
+def send(there: int, value: int, op: int) -> None:
     """Set or add to an int32 at a PE."""
     word = atomics.word(32)
-    there = peer_address("signal", address, peer)
+    number = (value + (1 << 31)) % (1 << 32) - (1 << 31)
     if op == 0:
-        word.store(there, value)
+        word.store(there, number)
     else:
-        word.add(there, value)
+        word.add(there, number)
 
 
 _COMPARE = ("eq", "ne", "gt", "ge", "lt", "le")
@@ -148,9 +174,19 @@ def wait_until(address: int, cmp: int, value: int) -> None:
     """Wait with the host engine's deadline and watch over peers."""
     import torch
 
-    pe = require("aclshmem_signal_wait_until")
-    own = next((t for at, t in pe.tensors.items() if at <= address < at + t.numel() * t.element_size()), None)
-    if own is None or not 0 <= cmp < len(_COMPARE):
-        raise ValueError(f"aclshmem_signal_wait_until: address {address:#x}, comparison {cmp}")
+    call = "aclshmem_signal_wait_until"
+    pe = require(call)
+    if not 0 <= cmp < len(_COMPARE):
+        names = ", ".join(f"{number} {name.upper()}" for number, name in enumerate(_COMPARE))
+        raise ValueError(f"{call}: comparison {cmp} is none: {names}")
+    if address % 4:
+        raise ValueError(f"{call}: a signal is an int32, and {address:#x} is no address of one")
+    own = next((tensor for tensor in pe.tensors.values() if _holds(tensor, address)), None)
+    if own is None:
+        raise ValueError(f"{call}: address {address:#x} is in no memory that this PE allocated")
     words = own.view(-1).view(torch.uint8)[address - own.data_ptr() :][:4].view(torch.int32)
     pe.adapter.wait_signal(words[0], value, _COMPARE[cmp])
+
+
+def _holds(tensor: torch.Tensor, address: int) -> bool:
+    return tensor.data_ptr() <= address <= tensor.data_ptr() + tensor.numel() * tensor.element_size() - 4

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import ctypes
+
 from triton_dist import shmem
 from triton_dist.backends.ascend import codes
 from triton_dist.backends.ascend.simulated.state import Team
 from triton_dist.backends.ascend.standin import pes
+from triton_dist.backends.ascend.symbols import SLOT_BYTES
 
 
 def get(number: int) -> Team | None:
@@ -33,50 +36,60 @@ def translate(source: int, pe: int, dest: int) -> int:
 
 def split_strided(parent: int, start: int, stride: int, size: int) -> int:
     team = get(parent)
-    if team is None:
+    if team is None or team.my_pe < 0:
         return codes.INVALID_PARAM
-    if parent != 0:
-        pes.log("team_split_strided: the stand-in splits the world team only")
-        return codes.UNSUPPORTED
     last = start + (size - 1) * stride
     if start < 0 or stride <= 0 or size <= 0 or last >= team.size:
         return codes.INVALID_VALUE
-    return _make([members(team)[start + i * stride] for i in range(size)])
+    all_ = members(team)
+    return _make(parent, team, [all_[start + i * stride] for i in range(size)])
 
 
 def split_2d(parent: int, x_range: int) -> tuple[int, int]:
     team = get(parent)
-    if team is None or parent != 0 or x_range <= 0:
+    if team is None or team.my_pe < 0 or x_range <= 0:
         raise RuntimeError(f"team_split_2d: team {parent}, x_range {x_range}")
-    pe = pes.require("team_split_2d")
-    me, n = pe.device.my_pe, team.size
-    rows = [list(range(at, min(at + x_range, n))) for at in range(0, n, x_range)]
-    columns = [list(range(at, n, x_range)) for at in range(min(x_range, n))]
-    mine = []
-    for groups in (rows, columns):
-        # One number a group, in the same order on every PE.
-        made = [_make(group) for group in groups]
-        mine.append(next(number for number, group in zip(made, groups, strict=True) if me in group))
-    return mine[0], mine[1]
+    row, column = divmod(team.my_pe, min(x_range, team.size))
+    all_, width = members(team), min(x_range, team.size)
+    made = [_make(parent, team, group) for group in (all_[row * width : (row + 1) * width], all_[column::width])]
+    if min(made) < 0:
+        raise RuntimeError(f"team_split_2d: {pes.TEAM_SLOTS - 1} teams are there, and no PE can be in more")
+    return made[0], made[1]
 
 
-def _make(group: list[int]) -> int:
-    """Collective: a team with the least number that is free on every PE. PEs outside it reserve the number as well, so
-    that a number means one team everywhere."""
-    pe = pes.require("team_split_strided")
-    shmem.barrier_all()
-    uses = [shmem.peer_tensor(pe.used, other) for other in range(pe.device.n_pes)]
-    free = [i for i in range(1, pes.TEAM_SLOTS) if not any(int(used[i]) for used in uses)]
-    shmem.barrier_all()
-    if not free:
-        return codes.MALLOC
-    number = free[0]
-    pe.used[number] = 1
-    if pe.device.my_pe not in group:
+def _make(parent: int, team: Team, group: list[int]) -> int:
+    """Collective over the parent: a team of `group`, with the least number that is free on its PEs; each group of one
+    split makes its own. A PE outside its group gets -1. A number means a team to its members."""
+    pe = pes.require("a team split")
+    me = pe.device.my_pe
+    _meet(parent, team)
+    uses = [shmem.peer_tensor(pe.used, other) for other in group]
+    number = next((i for i in range(1, pes.TEAM_SLOTS) if not any(int(used[i]) for used in uses)), codes.MALLOC)
+    inside = me in group
+    if inside and number > 0:
+        # Before anybody can be in a barrier of it: what an earlier team left there would count.
+        pe.slots[number].zero_()
+    _meet(parent, team)
+    if not inside:
         return -1
-    pe.slots[number].zero_()
-    pe.npu.add_team(number, group, pe.slots[number].data_ptr())
+    if number > 0:
+        pe.used[number] = 1
+        pe.npu.add_team(number, group, pe.slots[number].data_ptr())
     return number
+
+
+def _meet(number: int, team: Team) -> None:
+    """The barrier of a team, for the host; it counts together with those of kernels."""
+    if number == 0:
+        shmem.barrier_all()
+        return
+    pe = pes.require("a team split")
+    counter = ctypes.c_int64.from_address(team.counter)
+    counter.value += 1
+    bases = (ctypes.c_uint64 * pe.device.n_pes).from_address(pe.device.peer_base)
+    offset = team.slots - pe.device.heap_base
+    slots = {world: bases[world] + offset + SLOT_BYTES * i for i, world in enumerate(members(team))}
+    pe.adapter.pull(f"a split of team {number}", slots, counter.value)
 
 
 def destroy(number: int) -> None:

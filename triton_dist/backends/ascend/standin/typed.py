@@ -17,14 +17,14 @@ _TYPES = {
 
 def _p(type_: type) -> Callable[[int, float, int], None]:
     def put(dst: int, value: float, pe: int) -> None:
-        type_.from_address(pes.peer_address("p", dst, pe)).value = value  # type: ignore[attr-defined]
+        type_.from_address(pes.peer_address("p", dst, pe, ctypes.sizeof(type_))).value = value  # type: ignore[attr-defined]
 
     return put
 
 
 def _g(type_: type) -> Callable[[int, int], float]:
     def get(src: int, pe: int) -> float:
-        return type_.from_address(pes.peer_address("g", src, pe)).value  # type: ignore[attr-defined]
+        return type_.from_address(pes.peer_address("g", src, pe, ctypes.sizeof(type_))).value  # type: ignore[attr-defined]
 
     return get
 

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+import operator
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 
 class OpEngineType(enum.IntFlag):
@@ -42,31 +44,51 @@ class MemType(enum.IntEnum):
     DEVICE_SIDE = 1
 
 
-@dataclass
-class OptionalAttr:
+class _Checked:
+    """Fields as the package's compiled classes have them: no others, and each of its type."""
+
+    _kinds: ClassVar[dict[str, type]]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        owner = type(self).__name__
+        if name not in self._kinds:
+            raise AttributeError(f"{owner} has no attribute {name!r}; it has {', '.join(self._kinds)}")
+        object.__setattr__(self, name, _as(self._kinds[name], value, f"{owner}.{name}"))
+
+
+def _as(kind: type, value: Any, what: str) -> Any:
+    try:
+        if issubclass(kind, int):
+            return kind(operator.index(value))
+    except TypeError:
+        pass
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} must be a {kind.__name__}, not {value!r}")
+    # The package keeps 63 characters of an address.
+    return value[:63] if isinstance(value, str) else value
+
+
+class OptionalAttr(_Checked):
     """Settings with defaults; times are in seconds."""
 
-    version: int = 1
-    data_op_engine_type: OpEngineType = OpEngineType.MTE
-    shm_init_timeout: int = 120
-    shm_create_timeout: int = 120
-    control_operation_timeout: int = 120
-    sockFd: int = -1
+    _kinds = {
+        "version": int, "data_op_engine_type": OpEngineType, "shm_init_timeout": int, "shm_create_timeout": int,
+        "control_operation_timeout": int, "sockFd": int,
+    }  # fmt: skip
+
+    def __init__(self) -> None:
+        self.version, self.data_op_engine_type, self.sockFd = 1, OpEngineType.MTE, -1
+        self.shm_init_timeout = self.shm_create_timeout = self.control_operation_timeout = 120
 
 
-@dataclass
-class InitAttr:
+class InitAttr(_Checked):
     """What `aclshmem_init` is told. The package leaves rank and sizes unset; here they are values that it refuses."""
 
-    my_rank: int = -1
-    n_ranks: int = 0
-    local_mem_size: int = 0
-    ip_port: str = ""
-    option_attr: OptionalAttr = field(default_factory=OptionalAttr)
+    _kinds = {"my_rank": int, "n_ranks": int, "local_mem_size": int, "ip_port": str, "option_attr": OptionalAttr}
 
-    def __setattr__(self, name: str, value: object) -> None:
-        # The package keeps 63 characters.
-        super().__setattr__(name, value[:63] if name == "ip_port" and isinstance(value, str) else value)
+    def __init__(self) -> None:
+        self.my_rank, self.n_ranks, self.local_mem_size, self.ip_port = -1, 0, 0, ""
+        self.option_attr = OptionalAttr()
 
 
 @dataclass
