@@ -3,17 +3,29 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import triton
 import triton.backends
 
-from triton_dist import backends, knobs
-from triton_dist.backends.ascend import hook, tools
+from triton_dist import backends, ir, knobs
+from triton_dist.backends.ascend import hook, placeholders, tools
 from triton_dist.backends.ascend.adapter import AscendAdapter
 from triton_dist.backends.ascend.placeholders import restore
-from triton_dist.errors import NoTritonAscend, PlaceholderError, UnknownTritonAscend
+from triton_dist.errors import (
+    BadKnobValue,
+    NoTritonAscend,
+    PlaceholderError,
+    TritonAscendRefused,
+    UnknownTritonAscend,
+    UnsupportedOpError,
+)
 
 CARRIERS = """\
 module {
@@ -62,6 +74,122 @@ def test_installed_once_and_in_the_cache_key(compiler: Any) -> None:
     assert hook.install()
     assert compiler.add_stages is first
     assert compiler().hash().startswith("theirs-triton_dist-")
+
+
+def test_the_key_changes_with_the_sources_and_the_cores(compiler: Any, tmp_path: Path) -> None:
+    hook.install()
+    keys = {compiler().hash()}
+    for cores in ("both", "table"):
+        with knobs.scope(dot_free_cores=cores):
+            keys.add(compiler().hash())
+    assert len(keys) == 3
+    package = Path(hook.__file__).parents[2]
+    shutil.copytree(package, tmp_path / "package", ignore=shutil.ignore_patterns("__pycache__"))
+    before = hook._sources(tmp_path / "package")
+    assert before == hook._sources()
+    for changed in ("language/distributed_ops.py", "ir/parser.py", "backends/ascend/convert.py"):
+        with (tmp_path / "package" / changed).open("a") as file:
+            file.write("# edited\n")
+        hook._sources.cache_clear()
+        after = hook._sources(tmp_path / "package")
+        assert after != before
+        before = after
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("3.2.0", (3, 2)), ("3.5.0rc1+git12", (3, 5)), ("3.5rc1", (3, 5)), ("unknown", (0, 0))]
+)
+def test_any_version_can_be_read(text: str, found: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triton, "__version__", text)
+    assert hook.version() == found
+
+
+def test_a_version_without_a_number_is_an_error_for_distributed_kernels_only(
+    compiler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triton, "__version__", "unknown")
+    hook.install()
+    stage = stages_of(compiler)["ttadapter"]
+    assert stage("module {}", {}) == ("module {}", {})
+    with pytest.raises(UnknownTritonAscend, match=r"triton-ascend unknown: .*known are"):
+        stage(CARRIERS, {})
+
+
+def test_the_cores_can_be_chosen_for_a_launch() -> None:
+    def cores() -> set[str]:
+        return set(re.findall(r"#hivm.tcore_type<(\w+)>", ir.print_module(hook.converted(CARRIERS))))
+
+    assert cores() == {"VECTOR"}
+    with knobs.scope(dot_free_cores="both"):
+        assert cores() == {"CUBE_AND_VECTOR"}
+    with pytest.raises(BadKnobValue, match="vector, both or table"), knobs.scope(dot_free_cores="cube"):
+        pass
+
+
+def test_what_3_2_refuses_is_said_with_its_first_error(compiler: Any) -> None:
+    printed = b"k.py:3:1: warning: impure elementwise op!\nk.py:4:2: error: no such cast\nStack dump: ...\n"
+
+    def stage(module: Any, metadata: Any) -> str:
+        raise subprocess.CalledProcessError(134, ["triton-adapter-opt", "a very long command line"], stderr=printed)
+
+    with pytest.raises(TritonAscendRefused, match=r"placeholders: k\.py:4:2: error: no such cast") as caught:
+        hook.by_placeholders(CARRIERS, None, stage, {})
+    assert "command line" not in str(caught.value)
+
+
+POINTERS = """\
+module {
+  tt.func public @k(%p: !tt.ptr<f32>, %d: !tt.ptr<f64>, %a: i64, %s: !tt.ptr<i32>) {
+    %c1 = arith.constant 1 : i32
+    %r = tt.extern_elementwise %p, %c1 {libname = "distributed", libpath = "", pure = true, symbol = "distributed.symm_at"} : (!tt.ptr<f32>, i32) -> !tt.ptr<f32>
+BODY
+    tt.return
+  }
+}
+"""  # noqa: E501
+
+
+def replaced(*lines: str) -> str:
+    return placeholders.replaced(hook.converted(POINTERS.replace("BODY", "\n".join(lines))))
+
+
+def test_arithmetic_on_addresses_of_any_type() -> None:
+    """A pointer that the kernel made of a number is not ours, and may point to what the library has no name for."""
+    for type_, size in (("f64", 8), ("i1", 1), ("f8E4M3FN", 1), ("bf16", 2)):
+        made = f"%q = tt.int_to_ptr %a : i64 -> !tt.ptr<{type_}>"
+        text = replaced(made, f"%t = tt.addptr %q, %c1 : !tt.ptr<{type_}>, i32", f"%v = tt.load %t : !tt.ptr<{type_}>")
+        assert f"arith.constant {size} : i64" in text
+
+
+def test_tensors_of_pointers_that_were_numbers_stay() -> None:
+    lines = (
+        "%n = tt.splat %a : i64 -> tensor<4xi64>",
+        "%q = tt.int_to_ptr %n : tensor<4xi64> -> tensor<4x!tt.ptr<f32>>",
+        "%o = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi32>",
+        "%t = tt.addptr %q, %o : tensor<4x!tt.ptr<f32>>, tensor<4xi32>",
+        "%v = tt.load %t : tensor<4x!tt.ptr<f32>>",
+    )
+    assert "tt.addptr" in replaced(*lines)
+
+
+def test_casts_of_pointers_are_of_addresses() -> None:
+    after = replaced("%h = tt.bitcast %r : !tt.ptr<f32> -> !tt.ptr<f16>", "%v = tt.load %h : !tt.ptr<f16>")
+    assert "tt.bitcast" not in after
+    assert "i64 -> !tt.ptr<f16>" in after
+
+
+def test_a_block_pointer_on_an_address_is_an_error_with_the_users_line() -> None:
+    block = "%b = tt.make_tensor_ptr %r, [%a, %a], [%a, %a], [%c1, %c1] {order = array<i32: 1, 0>} : <tensor<4x4xf32>>"
+    with pytest.raises(UnsupportedOpError, match=r"file.py:7: .*tt.make_tensor_ptr: triton-ascend 3.2 makes"):
+        replaced(f'{block} loc("file.py":7:1)', "%v = tt.load %b : !tt.ptr<tensor<4x4xf32>>")
+
+
+def test_a_cast_pointer_is_a_memref_of_its_own_type() -> None:
+    text = restore(ORIGIN + line("%4, %3", "f16,,f16", "i64, i32", "i64")).splitlines()
+    assert text[3] == "  %custom_2 = hivm.hir.pointer_cast(%4) [%custom_1] : memref<?xf16>"
+    moved = ORIGIN.replace("memref<?xf32>", "memref<1xf32, strided<[1], offset: 64>>")
+    with pytest.raises(PlaceholderError, match="is cast to f16 after an offset; cast it first"):
+        restore(moved + line("%4, %3", "f16,,f16", "i64, i32", "i64"))
 
 
 def test_nothing_to_install_into(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,10 @@ import triton.language as tl
 
 import triton_dist
 import triton_dist.language as dl
-from triton_dist import ir, knobs
+from triton_dist import knobs
 from triton_dist.backends.ascend import hook, offline, tools
-from triton_dist.backends.ascend.convert import ConvertTritonDistributedToHivm, DotFree
-from triton_dist.errors import TritonDistError, UnknownTritonAscend, VendorToolFailed
+from triton_dist.errors import TritonAscendRefused, TritonDistError, UnknownTritonAscend, VendorToolFailed
+from triton_dist.language.extra import language_extra
 from triton_dist.language.extra import libshmem_device as lib
 
 HAS = "ascend" in triton.backends.backends
@@ -178,19 +178,84 @@ def barrier_kernel(data, out, BLOCK: tl.constexpr):
     lib.barrier_all()
 
 
+@triton_dist.jit
+def cast_kernel(data, out, n, BLOCK: tl.constexpr):
+    there = dl.symm_at(data, 1).to(tl.pointer_type(tl.float16))
+    here = dl.symm_at(data.to(tl.pointer_type(tl.int8)), 1)
+    i = tl.arange(0, BLOCK)
+    tl.store(there + i, 1.0)
+    tl.store(here + n + i, 2)
+
+
+@triton_dist.jit
+def carried_kernel(data, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    there = dl.symm_at(data, 1)
+    for _ in range(n):
+        tl.store(there + i, 1.0)
+        there += BLOCK
+    if n > 3:  # noqa: SIM108
+        chosen = dl.symm_at(data, 2)
+    else:
+        chosen = data
+    tl.store(chosen + i, 2.0)
+
+
+@triton_dist.jit
+def odd_types_kernel(data, wide, sig, n, BLOCK: tl.constexpr):
+    lib.putmem(wide, wide, n, 1)
+    dl.notify(sig, 1, signal=2, sig_op="set")
+    rows = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    token = dl.wait(sig, n.to(tl.int32), "sys", "acquire", waitValue=5)
+    tl.store(data + rows, tl.load(dl.consume_token(data + rows, token)) + language_extra.sub_vec_id().to(tl.int8))
+
+
+PROBES = {
+    "cast": (cast_kernel, {"data": "*fp32", "out": "*fp32", "n": "i32"}, {"ptr_float", "ptr_int8"}),
+    "carried": (carried_kernel, {"data": "*fp32", "out": "*fp32", "n": "i32"}, {"ptr_float"}),
+    "odd_types": (
+        odd_types_kernel, {"data": "*i8", "wide": "*fp64", "sig": "*u64", "n": "i64"},
+        {"int64_putmem", "uint64_p", "wait_int64", "consume_token_int8_ptr_1d"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_pointers_and_types_that_need_care(name: str, bishengir: None) -> None:
+    kernel, signature, expected = PROBES[name]
+    dumps = offline.stages(kernel, signature, {"BLOCK": 16})
+    assert offline.calls(dumps["linalg"]) == {f"_mlir_ciface_aclshmem_{symbol}" for symbol in expected}
+
+
+@triton_dist.jit
+def block_pointer_kernel(data, out, BLOCK: tl.constexpr):
+    block = tl.make_block_ptr(dl.symm_at(data, 1), (64, 64), (64, 1), (0, 0), (BLOCK, BLOCK), (1, 0))
+    tl.store(block, tl.zeros((BLOCK, BLOCK), tl.float32))
+
+
+def test_a_block_pointer_on_a_peer_is_an_error_with_the_users_line() -> None:
+    with pytest.raises(TritonDistError, match=r"test_triton_ascend.py:\d+: .*makes no block pointer"):
+        offline.stages(block_pointer_kernel, {"data": "*fp32", "out": "*fp32"}, {"BLOCK": 16})
+
+
+@triton_dist.jit
+def offset_numbers_kernel(table, sig):
+    pointers = tl.load(table + tl.arange(0, 4)).to(tl.pointer_type(tl.float32))
+    dl.notify(sig, 1)
+    tl.store(pointers + 3, 1.0)
+
+
+def test_what_the_program_refuses_names_its_error() -> None:
+    with pytest.raises(TritonAscendRefused, match=r"triton-ascend 3\.2\.0 cannot compile .*: .*(error|Assertion)"):
+        offline.stages(offset_numbers_kernel, {"table": "*i64", "sig": "*i32"})
+
+
 @pytest.mark.parametrize("cores", ["vector", "both", "table"])
-def test_cores_without_a_dot(cores: DotFree, bishengir: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cores_without_a_dot(cores: str, bishengir: None) -> None:
     """The table of prefixes mixes cores in such a kernel, and the published compiler crashes on it: hence the option.
     When this fails for "table", the crash is gone."""
-
-    def converted(text: str):
-        module = ir.parse(text)
-        ir.run_passes(module, hook.PASSES[:1])
-        ConvertTritonDistributedToHivm(dot_free_cores=cores).apply(ir.context(), module)
-        return module
-
-    monkeypatch.setattr(hook, "converted", converted)
-    dumps = offline.stages(barrier_kernel, {"data": "*fp32", "out": "*fp32"}, {"BLOCK": 64})
+    with knobs.scope(dot_free_cores=cores):
+        dumps = offline.stages(barrier_kernel, {"data": "*fp32", "out": "*fp32"}, {"BLOCK": 64})
     if cores == "table":
         with pytest.raises(VendorToolFailed, match="status -"):
             offline.calls(dumps["linalg"])

@@ -75,12 +75,11 @@ def _with_our_version(hash_: Callable[[Any], str]) -> Callable[[Any], str]:
 
 
 @functools.cache
-def _sources() -> str:
+def _sources(root: Path = Path(__file__).resolve().parents[2]) -> str:  # noqa: B008
     import hashlib
 
-    root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
-    # The front end too: what it emits for a kernel is not in Triton's key of the kernel's source.
+    # The front end too: Triton's key of a kernel has no builtins in it.
     for folder in ("ir", "language", "compiler", "backends/ascend"):
         for path in sorted((root / folder).rglob("*.py")):
             digest.update(path.read_bytes())

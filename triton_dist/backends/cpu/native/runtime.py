@@ -65,11 +65,13 @@ def cpu_key() -> str:
 def generator_key() -> str:
     """Changes with any source of the code generator, so that an edit does not find old machine code.
 
-    Every back end counts, for simulation. Sizes and times, not contents: reading them all would cost each process 6 ms.
+    Every back end counts, for simulation; and the front end, as Triton's key of a kernel has no builtins in it. Sizes
+    and times, not contents: reading them all would cost each process 6 ms.
     """
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     digest = hashlib.sha256()
-    for path in sorted([*root.rglob("*.py"), *root.rglob("*.ll")]):
+    folders = [root / name for name in ("backends", "ir", "language", "compiler")]
+    for path in sorted(path for folder in folders for kind in ("*.py", "*.ll", "*.csv") for path in folder.rglob(kind)):
         found = path.stat()
         digest.update(f"{path.name} {found.st_size} {found.st_mtime_ns}\n".encode())
     return digest.hexdigest()
