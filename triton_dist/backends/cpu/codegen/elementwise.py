@@ -213,8 +213,24 @@ def _minmax(name: str, intrinsic: str) -> None:
 
     @handles(f"arith.{name}")
     def emit(c: Ctx, a: Sequence[Value]) -> Value:
-        x, y = (floats.widen(c.b, v, c.out) for v in a)
-        return floats.narrow(c.b, c.b.math(intrinsic, x, y), c.out)
+        if c.out.is_small_float:
+            return c.b.select(_first_wins(c, a, intrinsic), *a)
+        return c.b.math(intrinsic, *a)
+
+
+def _first_wins(c: Ctx, a: Sequence[Value], intrinsic: str) -> Value:
+    """Whether the first of two small floats is the larger (or smaller).
+
+    The intrinsic on widened numbers will not do: LLVM makes one on halves of it, which x86 has not, lane by lane.
+    """
+    b, (x, y) = c.b, [floats.widen(c.b, v, c.out) for v in a]
+    larger = intrinsic.startswith("max")
+    beyond = b.fcmp_ordered(">" if larger else "<", x, y)
+    if intrinsic.endswith("num"):
+        return b.or_(beyond, b.fcmp_unordered("uno", y, y))
+    signs = b.bitcast(x, like(x, ir.IntType(32)))
+    right_zero = b.icmp_signed(">=" if larger else "<", signs, full(signs.type, 0))
+    return b.or_(b.or_(beyond, b.fcmp_unordered("uno", x, x)), b.and_(b.fcmp_ordered("==", x, y), right_zero))
 
 
 for _name, _method in (("maximumf", "maximum"), ("minimumf", "minimum"), ("maxnumf", "maxnum"), ("minnumf", "minnum")):

@@ -26,14 +26,16 @@ def _poly(b: Builder, x: Value, coefficients: Sequence[float]) -> Value:
     return result
 
 
-def _scale_by_power(b: Builder, value: Value, exponent: Value) -> Value:
-    """value * 2^exponent for an integral fp32 `exponent` of at most 252 in magnitude; subnormal results are exact."""
+def _scale_by_power(b: Builder, value: Value, exponent: Value, steps: int = 2) -> Value:
+    """value * 2^exponent for an integral fp32 `exponent` of at most 126 `steps` in magnitude; subnormal results are
+    exact.
+    """
     if b.avx512_lanes and (lanes_of(value) or 1) % b.avx512_lanes == 0:
         return _scalef(b, value, exponent)
     wide = like(value, I32)
     whole = b.fptosi(exponent, wide)
     half = b.ashr(whole, full(wide, 1))
-    for part in (half, b.sub(whole, half)):
+    for part in (whole,) if steps == 1 else (half, b.sub(whole, half)):
         bits = b.shl(b.add(part, full(wide, 127)), full(wide, 23))
         value = b.fmul(value, b.bitcast(bits, value.type))
     return value
@@ -80,13 +82,13 @@ def exp(b: Builder, x: Value) -> Value:
     return _exp_within(b, _clamp(b, x, -104.0, 89.0))
 
 
-def _exp_within(b: Builder, x: Value) -> Value:
-    """e^x for x that is known to be within the bounds of `exp`."""
+def _exp_within(b: Builder, x: Value, steps: int = 2) -> Value:
+    """e^x for x that is known to be within the bounds of `exp` (within +-87 if one step is to do)."""
     t = x.type
     n = b.math("rint", b.fmul(x, full(t, LOG2E)))
     r = b.math("fma", n, full(t, -LN2_HIGH), x)
     r = b.math("fma", n, full(t, -LN2_LOW), r)
-    return _scale_by_power(b, _poly(b, r, _EXP), n)
+    return _scale_by_power(b, _poly(b, r, _EXP), n, steps)
 
 
 # 2^r on |r| <= 0.5
@@ -179,7 +181,7 @@ def erf(b: Builder, x: Value) -> Value:
     a = b.math("fabs", x)
     small = b.math("fma", _poly(b, b.fmul(x, x), _ERF_SMALL), x, x)
     bounded = b.select(b.fcmp_ordered("<", full(t, 4.0), a), full(t, 4.0), a)
-    rest = _exp_within(b, b.fneg(_poly(b, bounded, _ERF_LARGE)))
+    rest = _exp_within(b, b.fneg(_poly(b, bounded, _ERF_LARGE)), steps=1)
     large = b.math("copysign", b.fsub(full(t, 1.0), rest), x)
     return b.select(b.fcmp_ordered("<", a, full(t, 1.0)), small, large)
 

@@ -17,9 +17,9 @@ from . import ahead, floats
 from .ahead import Hint
 from .attrs import integer
 from .build import Value, i64
-from .domain import ZERO, Chunk, Index, Lanes, Loop, nest, plan
+from .domain import ZERO, Chunk, Index, Lanes, Loop, Plan, nest, plan
 from .ltypes import Elem, elem_of
-from .memory import choose, loads_in, materialise
+from .memory import choose, in_versions, loads_in, materialise
 from .tensor import Buffer, Node
 
 if TYPE_CHECKING:
@@ -30,22 +30,27 @@ WIDTH = 64
 
 def emit(k: Kernel, op: Any) -> None:
     axis = integer(op, "axis")
-    nodes = [_source(k, v) for v in op.operands]
+    nodes = [source(k, v) for v in op.operands]
     block = op.regions[0].blocks[0]
     shape = nodes[0].shape
     rest = tuple(n for d, n in enumerate(shape) if d != axis)
     # A result of rank 0 is a scalar; anything else goes to buffers.
     targets = [k.allocate(rest, n.elem) for n in nodes] if rest else []
-    results = _reduce(k, nodes, axis, block, targets, ahead.hints(k, op, nodes))
+    cells = [] if rest else [k.local(n.elem.reg, "reduced") for n in nodes]
+    walk, hints = choose(shape, nodes, WIDTH), ahead.hints(k, op, nodes)
+
+    def version(fast: bool) -> None:
+        results = _reduce(k, nodes, axis, block, targets, hints, walk, fast)
+        for cell, result in zip(cells, results, strict=False):
+            k.b.store(result, cell)
+
+    in_versions(k, walk, version, nodes)
     for i, result in enumerate(op.results):
-        if rest:
-            k.bind(result, targets[i])
-        else:
-            k.bind(result, results[i])
+        k.bind(result, targets[i] if rest else k.b.load(cells[i], typ=nodes[i].elem.reg))
 
 
-def _source(k: Kernel, value: Any) -> Node:
-    """An operand as the reduce's loop reads it. One that is to be kept is written to memory by that same loop."""
+def source(k: Kernel, value: Any) -> Node:
+    """An operand as the loop of a reduce or scan reads it. One that is to be kept is written to memory by that loop."""
     node = k.node(value)
     if isinstance(node, Buffer):
         return node
@@ -84,13 +89,19 @@ def _scattered(node: Node) -> bool:
 
 
 def _reduce(
-    k: Kernel, nodes: Sequence[Node], axis: int, block: Any, targets: Sequence[Buffer], hints: Sequence[Hint]
+    k: Kernel,
+    nodes: Sequence[Node],
+    axis: int,
+    block: Any,
+    targets: Sequence[Buffer],
+    hints: Sequence[Hint],
+    walk: Plan,
+    fast: bool,
 ) -> list[Value]:
     shape = nodes[0].shape
-    walk = choose(shape, nodes, WIDTH)
     lanes_on_axis = walk.covered[axis] > 1 or shape[axis] == 1 or walk.width == 1
     outer_shape = tuple(1 if d == axis else n for d, n in enumerate(shape))
-    loop = Loop(k.b)
+    loop = Loop(k.b, fast)
     loop.hoists = [k.b.block]
     if lanes_on_axis:
         outer = plan(outer_shape, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operations that rearrange elements: join, split, cat, gather, histogram; and scans."""
+"""Operations that rearrange elements: join, split, cat, gather, histogram, scan."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import llvmlite.ir as ir
 
+from . import scan
 from .attrs import integer
-from .build import Value, const, full, i64
-from .domain import ZERO, Chunk, Index, Lanes, Loop, looped, nest, plan
+from .build import const, full, i64
+from .domain import ZERO, Chunk, Index, Lanes, Loop, looped, plan
 from .kernel import Kernel, handles
 from .ltypes import I1, I64, elem_of, tensor_shape
 from .memory import loads_in, materialise, run
@@ -139,63 +140,8 @@ def histogram(k: Kernel, op: Any) -> None:
 
 
 @handles("tt.scan")
-def scan(k: Kernel, op: Any) -> None:
-    """Running combination along an axis, in order; other dimensions go over the lanes."""
-    axis, reverse = integer(op, "axis"), bool(integer(op, "reverse"))
-    nodes = [k.node(v) for v in op.operands]
-    nodes = [materialise(k, n) if n.reads else n for n in nodes]
-    targets = [k.allocate(n.shape, n.elem) for n in nodes]
-    shape = nodes[0].shape
-    outer_shape = tuple(1 if d == axis else n for d, n in enumerate(shape))
-    others = [d for d, n in enumerate(outer_shape) if n > 1]
-    width = min(32, outer_shape[others[-1]]) if others else 1
-    walk = plan(outer_shape, width, others[-1] if others else None)
-    loop = Loop(k.b)
-    loop.hoists = [k.b.block]
-    nest(loop, walk, lambda chunk: _scan_line(k, loop, op, nodes, targets, axis, reverse, chunk))
-    for result, target in zip(op.results, targets, strict=True):
-        k.bind(result, target)
-
-
-def _scan_line(
-    k: Kernel,
-    loop: Loop,
-    op: Any,
-    nodes: Sequence[Node],
-    targets: Sequence[Buffer],
-    axis: int,
-    reverse: bool,
-    chunk: Chunk,
-) -> None:
-    b, extent = k.b, nodes[0].shape[axis]
-    block = op.regions[0].blocks[0]
-    types = [ir.VectorType(n.elem.reg, chunk.width) if chunk.width > 1 else n.elem.reg for n in nodes]
-    cells = [k.local(t, "running") for t in types]
-    elems = [n.elem for n in nodes] * 2
-
-    def put(index: Index, values: Sequence[Value]) -> None:
-        dims = [index if d == axis else old for d, old in enumerate(chunk.dims)]
-        where = loop.chunk(dims, chunk.width)
-        for cell, target, value in zip(cells, targets, values, strict=True):
-            b.store(value, cell)
-            target.store(loop, where, value)
-
-    def read(index: Index) -> list[Value]:
-        dims = [index if d == axis else old for d, old in enumerate(chunk.dims)]
-        return [loop.vector(n, loop.chunk(dims, chunk.width)) for n in nodes]
-
-    start = Index(i64(extent - 1 if reverse else 0))
-    put(start, read(start))
-    if extent == 1:
-        return
-
-    def step(counter: Index) -> None:
-        one = b.add(counter.base, i64(1))
-        index = Index(b.sub(i64(extent - 1), one) if reverse else one, None, counter.level)
-        have = [b.load(c, typ=t) for c, t in zip(cells, types, strict=True)]
-        put(index, k.region(block, [*have, *read(index)], elems))
-
-    looped(loop, extent - 1, 1, None, step)
+def scan_op(k: Kernel, op: Any) -> None:
+    scan.emit(k, op)
 
 
 # Any function, element by element
