@@ -85,7 +85,8 @@ def _kernels():
             "aclshmemx_barrier_all_vec",
         ]),
         "all_gather": (all_gather.push_all_gather_kernel, gathered, whole, [
-            "aclshmem_my_pe", "aclshmem_n_pes", "aclshmem_ptr_float", "aclshmem_int64_p", "aclshmem_wait_int64",
+            "aclshmem_my_pe", "aclshmem_ptr_float", "aclshmem_int64_p", "aclshmem_wait_int64",
+            "aclshmem_consume_token_float_ptr_1d",
         ]),
         "producer_consumer": (producer_consumer.producer_consumer_kernel, types, queues, [
             "aclshmem_my_pe", "aclshmem_n_pes", "aclshmem_ptr_float", "aclshmem_int64_p", "aclshmem_wait_int64",
