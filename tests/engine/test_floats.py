@@ -9,6 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+import triton
+import triton.language as tl
 
 from tests.corpus.registry import VERSION
 from tests.engine import harness
@@ -197,3 +199,20 @@ def kernel(x, o):
         kernel[(1,)](x, out, enable_fp_fusion=fused)
         expected = torch.tensor(exact).float() if fused else torch.tensor(x[0].item() ** 2).float() - 1
         assert out[0] == expected
+
+
+@triton.jit
+def two_halves(x, y, o, LARGER: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b = tl.load(x + i), tl.load(y + i)
+    tl.store(o + i, tl.maximum(a, b) if LARGER else a + b)
+
+
+def test_maxima_of_halves_are_taken_in_vectors() -> None:
+    """LLVM makes a maximum of halves of one in fp32 that is rounded, and x86 goes lane by lane there."""
+    x = torch.randn(1024).half()
+    lines = [
+        len(two_halves[(1,)](x, x, x.clone(), LARGER=larger, BLOCK=1024).asm["asm"].splitlines())
+        for larger in (False, True)
+    ]
+    assert lines[1] < 2 * lines[0]

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
 import pytest
 import torch
+import triton
+import triton.language as tl
 
 from tests.engine import harness
+from triton_dist import knobs
 
 SHAPES = ((1,), (2,), (64,), (1024,), (8, 32), (64, 4), (1, 16), (4, 8, 16), (2, 4, 2, 8))
 CASES = [(shape, axis) for shape in SHAPES for axis in range(len(shape))]
@@ -271,3 +275,73 @@ def test_scan_of_two_operands(shape: tuple[int, ...], reverse: bool) -> None:
     expected = [torch.stack(products, -1), torch.stack(values, -1)]
     for text, value in zip(texts, expected, strict=True):
         torch.testing.assert_close(got[text], (value.flip(axis) if reverse else value).float(), rtol=1e-4, atol=1e-5)
+
+
+ORDERED = [
+    ((2,), 0), ((16,), 0), ((64,), 0), ((4096,), 0), ((1024, 2), 0), ((16, 2), 1), ((2, 16), 1), ((32, 64), 0),
+    ((32, 64), 1), ((4, 2, 8), 0), ((4, 2, 8), 1), ((4, 2, 8), 2), ((1, 64), 0), ((64, 1), 0),
+]  # fmt: skip
+COMPOSE = """
+@triton.jit
+def compose(a, b, c, d):
+    return a * c, b * c + d
+
+
+"""
+
+
+def _composed(a: np.ndarray, b: np.ndarray, axis: int, reverse: bool) -> tuple[np.ndarray, np.ndarray]:
+    """x -> a x + b composed step by step, wrapping."""
+    lines = [np.moveaxis(np.flip(x, axis) if reverse else x, axis, 0).copy() for x in (a, b)]
+    with np.errstate(over="ignore"):
+        for n in range(1, len(lines[0])):
+            lines[1][n] += lines[1][n - 1] * lines[0][n]
+            lines[0][n] *= lines[0][n - 1]
+    back = [np.moveaxis(x, 0, axis) for x in lines]
+    first, second = [np.flip(x, axis) if reverse else x for x in back]
+    return first, second
+
+
+@pytest.mark.parametrize("simd", [None, "avx2"])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), ORDERED)
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8"])
+def test_scan_keeps_the_order(dtype: str, shape: tuple[int, ...], axis: int, reverse: bool, simd: str | None) -> None:
+    """A combination whose operands must not be exchanged, exactly: in vectors along the axis and across it."""
+    random = np.random.default_rng(7)
+    a, b = (random.integers(-5, 6, shape).astype(dtype) for _ in range(2))
+    text = f"tl.associative_scan((a, b), {axis}, compose, reverse={reverse})"
+    wanted = {f"{text}[{i}]": (shape, getattr(torch, dtype)) for i in range(2)}
+    with knobs.scope(simd=simd):
+        got = harness.tiles(wanted, {"a": torch.from_numpy(a), "b": torch.from_numpy(b)}, COMPOSE)
+    for found, expected in zip(got.values(), _composed(a, b, axis, reverse), strict=True):
+        np.testing.assert_array_equal(found.numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan_of_special_values(dtype: str, reverse: bool) -> None:
+    """A NaN or an infinity reaches what comes after it, and nothing before."""
+    a = torch.ones(64, dtype=getattr(torch, dtype))
+    a[20], a[40] = math.inf, math.nan
+    got = harness.tiles({f"tl.cumsum(a, 0, reverse={reverse})": ((64,), torch.float32)}, {"a": a})
+    expected = (a.float().flip(0).cumsum(0).flip(0)) if reverse else a.float().cumsum(0)
+    torch.testing.assert_close(next(iter(got.values())), expected, equal_nan=True, rtol=0, atol=0)
+
+
+@triton.jit
+def scan_in_place(x, n, BLOCK: tl.constexpr):
+    """The values are read as the scan goes, under a mask, and written where the next ones lie."""
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n, other=1)
+    tl.store(x + 1 + i, tl.cumsum(v, 0), mask=i < n)
+
+
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("simd", [None, "avx2"])
+def test_scan_in_place(simd: str | None, checked: bool) -> None:
+    x = torch.arange(100, dtype=torch.int32)
+    expected = torch.cat([x[:1], x[:99].cumsum(0).int()])
+    with knobs.scope(simd=simd, check_bounds=checked):
+        scan_in_place[(1,)](x, 99, BLOCK=128)
+    assert torch.equal(x, expected)
