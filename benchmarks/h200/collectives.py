@@ -57,7 +57,8 @@ def checks() -> Iterator[tuple[str, Callable[[int], torch.Tensor | int]]]:
         yield name, lambda rounds, pieces=pieces: matmul_reduce_scatter(rounds, pieces)
     for first in (256, 100) if shmem.n_pes() == 2 else (256,):
         yield f"AllGatherMatmul, {first} of 256 rows first", lambda rounds, f=first: all_gather_matmul(rounds, f)
-    yield "MatmulAllReduce", matmul_all_reduce
+    for way in ("kernel", "copies"):
+        yield f"MatmulAllReduce, {way}", lambda rounds, w=way: matmul_all_reduce(rounds, w)
 
 
 def everyones(number: int, count: int) -> list[torch.Tensor]:
@@ -97,6 +98,8 @@ def matrix(rows: int, columns: int, number: int) -> torch.Tensor:
 
 
 M, N, K = 256, 320, 32
+ROWS = 48
+"""Of GEMM-AllReduce: a multiple of 1, 2, 3, 4 and 8 PEs."""
 
 
 def all_gather_matmul(rounds: int, first: int) -> torch.Tensor | int:
@@ -128,11 +131,11 @@ def matmul_reduce_scatter(rounds: int, pieces: int) -> torch.Tensor | int:
     return bad
 
 
-def matmul_all_reduce(rounds: int) -> torch.Tensor | int:
+def matmul_all_reduce(rounds: int, way: str) -> torch.Tensor | int:
     bad: torch.Tensor | int = 0
-    with MatmulAllReduce(16, N, torch.bfloat16) as op:
+    with MatmulAllReduce(ROWS, N, torch.bfloat16, way=way) as op:  # pyright: ignore[reportArgumentType]
         for number in range(rounds):
-            a, b, total = products(number, 16)
+            a, b, total = products(number, ROWS)
             bad += ((op(a, b).float() - total).abs() > TOLERANCE).sum()
     return bad
 

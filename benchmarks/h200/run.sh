@@ -24,6 +24,8 @@ export TRITON_CACHE_DIR=${TRITON_CACHE_DIR:-$SITE/cache} TRITON_DIST_BACKEND=cud
 export NVSHMEM_REMOTE_TRANSPORT=none NVSHMEM_SYMMETRIC_SIZE=${NVSHMEM_SYMMETRIC_SIZE:-6G}
 # NVLink multicast stays off: a program that uses it can put GPUs out of service.
 export NVSHMEM_DISABLE_NVLS=1 NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1
+# The PE that ends first takes the store along, which NCCL's watchdogs of the others would report.
+export TORCH_NCCL_ENABLE_MONITORING=0
 STATUS=0
 
 mps_start() {

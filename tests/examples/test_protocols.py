@@ -143,3 +143,40 @@ def test_the_explorer_finds_a_queue_that_overwrites() -> None:
     eager = [step for step in producer(0, 1, 0, 1, 1, 3) if step.kind == "write"]
     with pytest.raises(ProtocolFault):
         explore([eager, consumer(0, 1, 0, 1, 1, 3)])
+
+
+def lending(pe: int, pes: int, calls: int, lends: bool = True, resets: bool = True) -> list[Program]:
+    """A call by `Stage`, two streams: one lends, awaits what others wrote and reads it, the other writes to them."""
+    main: Program = []
+    push: Program = []
+    for call in range(1, calls + 1):
+        others = [peer for peer in range(pes) if peer != pe]
+        if lends:
+            main += [Step("write", ("lent", peer, pe), 1) for peer in others]
+        main.append(Step("write", ("forked", pe), call))
+        push.append(Step("reach", ("forked", pe), call))
+        for peer in others:
+            if lends:
+                push.append(Step("wait", ("lent", pe, peer), 1))
+                push.append(Step("write", ("lent", pe, peer), 0))
+            push.append(Step("write", ("data", peer, pe), call))
+            push.append(Step("write", ("told", peer, pe), 1))
+        push.append(Step("write", ("joined", pe), call))
+        for peer in others:
+            main.append(Step("wait", ("told", pe, peer), 1))
+            if resets:
+                main.append(Step("write", ("told", pe, peer), 0))
+            main.append(Step("read", ("data", pe, peer), call))
+        main.append(Step("reach", ("joined", pe), call))
+    return [main, push]
+
+
+@pytest.mark.parametrize(("pes", "calls"), [(1, 3), (2, 4), (3, 2)])
+def test_lent_memory_needs_no_barrier(pes: int, calls: int) -> None:
+    assert explore([program for pe in range(pes) for program in lending(pe, pes, calls)]) > calls
+
+
+@pytest.mark.parametrize("broken", [{"lends": False}, {"resets": False}], ids=str)
+def test_the_explorer_finds_broken_lending(broken: dict[str, bool]) -> None:
+    with pytest.raises(ProtocolFault):
+        explore([program for pe in range(2) for program in lending(pe, 2, 3, **broken)])

@@ -16,6 +16,7 @@ import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.counted import Counted, Plan, await_all, call_done, call_number, slots_of, tell_all
 from triton_dist.kernels.exchange import check_operand
+from triton_dist.kernels.repeated import EACH_TIME
 
 DIRECT_BYTES = 512 << 10
 """Shards of this size go straight into the result, at the price of a round of signals before."""
@@ -87,13 +88,13 @@ class AllGather(Counted):
         self._direct = count * dtype.itemsize >= DIRECT_BYTES if direct is None else direct
         super().__init__((1,) if self._direct else (pes, *shape), dtype, count, 2, plan)
         self.result = self._make_symmetric((pes, *shape))
+        self._launch = self._repeated(push_all_gather_kernel, [
+            EACH_TIME, self._stage, self.result, self._signals, self._numbers, count, self.plan.piece, self._pieces,
+            self._direct, self.plan.block, pes,
+        ])  # fmt: skip
 
     def __call__(self, shard: torch.Tensor) -> torch.Tensor:
         """All shards, PE by PE: n_pes x shape; valid until the next call."""
         check_operand("AllGather", "shard", shard, self.shape, self.dtype)
-        plan, count = self.plan, shard.numel()
-        push_all_gather_kernel[(self._programs,)](
-            shard.contiguous(), self._stage, self.result, self._signals, self._numbers, count, plan.piece, self._pieces,
-            DIRECT=self._direct, BLOCK=plan.block, PES=shmem.n_pes(), num_warps=plan.warps,
-        )
+        self._launch(shard.contiguous())
         return self.result

@@ -11,15 +11,16 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.exchange import Collective, Exchange, check_operand
+from triton_dist.kernels.exchange import Collective, check_operand
 from triton_dist.kernels.side_stream import SideStream
+from triton_dist.kernels.stage import Stage
 
 
 class AllGatherMatmul(Collective):
-    """C = all_gather(A) @ B for shards A of m x k. Contract of the calls: see `Exchange`.
+    """C = all_gather(A) @ B for shards A of m x k. Every PE makes the same calls in the same order.
 
     `first`: how many rows of the own shard are multiplied before those of others are needed; by default all. On two
-    PEs the rest of it can share a multiplication with the other shard, which leaves fewer tiles over.
+    PEs the rest of it can share a multiplication with the other shard, which may leave fewer tiles over.
     """
 
     def __init__(self, m: int, k: int, dtype: torch.dtype, *, first: int | None = None) -> None:
@@ -29,45 +30,44 @@ class AllGatherMatmul(Collective):
         if not 0 < self.first <= m or (self.first < m and pes != 2):
             detail = f"first is {first}; it must be from 1 to {m}" + (", or left out" if pes != 2 else "")
             raise ArgumentError(op="AllGatherMatmul", detail=detail)
-        self._exchange = Exchange((pes, m, k), dtype, pes)
-        self._peers = self._exchange.on_peers()
+        self._stage = Stage((pes, m, k), dtype, pes)
         self._push, self._keep = SideStream(), SideStream()
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """Multiply all PEs' `a` (each m x k, PE by PE) by this PE's `b` (k x n)."""
         check_operand("AllGatherMatmul", "a", a, (self.m, self.k), self.dtype)
         check_operand("AllGatherMatmul", "b", b, (self.k, None), self.dtype)
-        pes, n = shmem.n_pes(), b.shape[1]
+        pes, me, n = shmem.n_pes(), shmem.my_pe(), b.shape[1]
         c = torch.empty((pes * self.m, n), dtype=a.dtype, device=a.device) if out is None else out
         check_operand("AllGatherMatmul", "out", c, (pes * self.m, n), self.dtype)
-        turn, me = self._exchange.turn(), shmem.my_pe()
+        self._stage.lend()
         with self._push.fork():
             for step in range(1, pes):  # first to the one that needs it first
                 peer = (me - step) % pes
-                self._peers[turn.half][peer][me].copy_(a)
-                shmem.signal(turn.signals[me], turn.epoch, "set", peer)
+                self._stage.await_lent(peer)
+                self._stage.on(peer)[me].copy_(a)
+                self._stage.tell(peer, me)
         if self.first < self.m:
             with self._keep.fork():
-                turn.buffer[me].copy_(a)
-        self._multiply(a, b, c, turn.buffer.view(pes * self.m, self.k), turn.signals, turn.epoch)
+                self._stage.buffer[me].copy_(a)
+        self._multiply(a, b, c)
         self._push.join()
         return c
 
-    def _multiply(
-        self, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, whole: torch.Tensor, signals: torch.Tensor, epoch: int
-    ) -> None:
+    def _multiply(self, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
         me, pes, m = shmem.my_pe(), shmem.n_pes(), self.m
         # The own rows that come first are the outermost ones: those that remain are next to the other shard.
         begin = 0 if me == 0 else m - self.first
         torch.matmul(a[begin : begin + self.first], b, out=c[me * m + begin : me * m + begin + self.first])
+        gathered = self._stage.buffer.view(pes * m, self.k)
         for step in range(1, pes):
             source = (me + step) % pes
-            shmem.stream_wait_signal(signals[source], epoch)
+            self._stage.await_told(source)
             rows = slice(source * m, (source + 1) * m)
             if self.first < m:
                 self._keep.join()
                 rows = slice(self.first, 2 * m) if me == 0 else slice(0, 2 * m - self.first)
-            torch.matmul(whole[rows], b, out=c[rows])
+            torch.matmul(gathered[rows], b, out=c[rows])
 
     def free(self) -> None:
-        self._exchange.free()
+        self._stage.free()

@@ -20,6 +20,7 @@ import triton.language as tl
 import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.exchange import Collective
+from triton_dist.kernels.repeated import Repeated
 from triton_dist.language.extra.language_extra import __syncthreads, ntid, tid
 
 
@@ -70,6 +71,10 @@ class Plan:
         return f"{self.programs}x{self.piece}x{self.block}x{self.warps}"
 
 
+PIECE_BYTES = 32 << 10
+"""Of a piece at most: sums of one hide behind the way of the next."""
+
+
 def plan_for(count: int, itemsize: int) -> Plan:
     """For `count` elements to each PE: few programs for what is small, all multiprocessors for what is large."""
     if shmem.device().type == "cpu":
@@ -81,7 +86,7 @@ def plan_for(count: int, itemsize: int) -> Plan:
     multiprocessors = torch.cuda.get_device_properties(shmem.device()).multi_processor_count
     block = 8192 // itemsize
     share = triton.cdiv(triton.cdiv(count, 2 * multiprocessors), block) * block
-    return Plan(2 * multiprocessors, min(share, 65536 // itemsize), block, 8)
+    return Plan(2 * multiprocessors, min(share, PIECE_BYTES // itemsize), block, 8)
 
 
 class Counted(Collective):
@@ -103,6 +108,9 @@ class Counted(Collective):
         made = shmem.create_tensor(shape, self.dtype)
         self._symmetric.append(made)
         return made
+
+    def _repeated(self, kernel: triton.JITFunction, arguments: Sequence[object]) -> Repeated:
+        return Repeated(kernel, self._programs, arguments, self.plan.warps)
 
     def free(self) -> None:
         shmem.barrier_all()

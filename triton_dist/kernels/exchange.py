@@ -33,7 +33,9 @@ def check_operand(
     op: str, name: str, operand: torch.Tensor, shape: Sequence[int | None], dtype: torch.dtype | None
 ) -> None:
     """Raise unless `operand` has this shape and type; None stands for any."""
-    found = tuple(operand.shape)
+    found = operand.shape
+    if found == shape and operand.dtype == dtype:
+        return
     fits = len(found) == len(shape) and all(want in (None, have) for want, have in zip(shape, found, strict=True))
     if fits and dtype in (None, operand.dtype):
         return
@@ -49,11 +51,6 @@ class Turn:
     buffer: torch.Tensor
     signals: torch.Tensor
     epoch: int
-
-    @property
-    def half(self) -> int:
-        """Which of the two copies it is."""
-        return self.epoch % 2
 
 
 class Exchange:
@@ -81,10 +78,6 @@ class Exchange:
         self._calls += 1
         half = self._calls % 2
         return Turn(self._buffers[half], self._signals[half], self._calls)
-
-    def on_peers(self) -> list[list[torch.Tensor]]:
-        """Both copies of the buffer on each PE, for the host to write to."""
-        return [[shmem.peer_tensor(buffer, pe) for pe in range(shmem.n_pes())] for buffer in self._buffers]
 
     def free(self) -> None:
         """Give the memory back. Collective; waits until no PE uses it."""

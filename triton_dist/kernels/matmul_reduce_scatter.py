@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""GEMM-ReduceScatter by the vendor's own matrix multiplication, which writes into the memory of others.
+"""GEMM-ReduceScatter by the vendor's own matrix multiplication, with copies beside it.
 
-The rows of other PEs are multiplied first: the product's last step stores them where they are summed. The product of
-the own rows is added to what has come, in its last step too. So nothing is copied, and there is no sum of its own.
+The rows of other PEs are multiplied first, and are on their way while the next ones are computed. The product of the
+own rows is added to what has come in the last step of the multiplication, so that there is no sum of its own.
 """
 
 from __future__ import annotations
@@ -11,25 +11,28 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.exchange import Collective, Exchange, Turn, check_operand
+from triton_dist.kernels.exchange import Collective, check_operand
 from triton_dist.kernels.side_stream import SideStream
+from triton_dist.kernels.stage import Stage
 
 
 class MatmulReduceScatter(Collective):
-    """C = this PE's m rows of the sum over the PEs of A @ B. Contract of the calls: see `Exchange`.
+    """C = this PE's m rows of the sum over the PEs of A @ B. Every PE makes the same calls in the same order.
 
-    `pieces`: 0 to store products into the memory of others; else each is stored here and copied, in so many pieces.
+    `pieces`: how many products, each copied when it is done, make up the rows of one PE. By default two, or one where m
+    is odd. 0: a product is stored into the memory of the other PE at once, and nothing is copied; slower over NVLink,
+    but it needs no memory for products.
     """
 
-    def __init__(self, m: int, n: int, dtype: torch.dtype, *, pieces: int = 0) -> None:
-        if pieces < 0 or (pieces and m % pieces):
+    def __init__(self, m: int, n: int, dtype: torch.dtype, *, pieces: int | None = None) -> None:
+        self._pieces = (1 if m % 2 else 2) if pieces is None else pieces
+        if self._pieces < 0 or (self._pieces and m % self._pieces):
             raise ArgumentError(op="MatmulReduceScatter", detail=f"pieces is {pieces}; it must be 0 or divide {m}")
         self.m, self.n, self.dtype = m, n, dtype
-        self._pieces, others = pieces, max(1, shmem.n_pes() - 1)
-        self._exchange = Exchange((others, m, n), dtype, others * max(1, pieces))
-        self._peers = self._exchange.on_peers()
+        others = max(1, shmem.n_pes() - 1)
+        self._stage = Stage((others, m, n), dtype, others * max(1, self._pieces))
         self._push = SideStream()
-        self._products = torch.empty((others if pieces else 0, m, n), dtype=dtype, device=shmem.device())
+        self._products = torch.empty((others if self._pieces else 0, m, n), dtype=dtype, device=shmem.device())
         # Where there are several products of others to sum. A single one is where the own one is added.
         self._total = torch.empty((m if others > 1 else 0, n), dtype=dtype, device=shmem.device())
 
@@ -38,39 +41,42 @@ class MatmulReduceScatter(Collective):
         pes, m, me = shmem.n_pes(), self.m, shmem.my_pe()
         check_operand("MatmulReduceScatter", "a", a, (pes * m, None), self.dtype)
         check_operand("MatmulReduceScatter", "b", b, (a.shape[1], self.n), self.dtype)
-        turn = self._exchange.turn()
         if pes == 1:
-            return torch.matmul(a, b, out=turn.buffer[0])
+            return torch.matmul(a, b, out=self._stage.buffer[0])
+        self._stage.lend()
         for step in range(1, pes):
             target = (me + step) % pes
-            self._product(turn, a[target * m : (target + 1) * m], b, step - 1, target)
-        result = self._sum(turn, a[me * m : (me + 1) * m], b)
+            self._product(a[target * m : (target + 1) * m], b, step - 1, target)
+        result = self._sum(a[me * m : (me + 1) * m], b)
         self._push.join()
         return result
 
-    def _product(self, turn: Turn, a: torch.Tensor, b: torch.Tensor, slot: int, target: int) -> None:
+    def _product(self, a: torch.Tensor, b: torch.Tensor, slot: int, target: int) -> None:
         """To slot number `slot` of the PE that it belongs to."""
-        there = self._peers[turn.half][target][slot]
+        there = self._stage.on(target)[slot]
         if not self._pieces:
+            self._stage.await_lent(target)
             torch.matmul(a, b, out=there)
-            shmem.signal(turn.signals[slot], turn.epoch, "set", target)
+            self._stage.tell(target, slot)
             return
         for piece, rows in enumerate(self._rows()):
             product = torch.matmul(a[rows], b, out=self._products[slot, rows])
             with self._push.fork():
+                if piece == 0:
+                    self._stage.await_lent(target)
                 there[rows].copy_(product)
-                shmem.signal(turn.signals[slot * self._pieces + piece], turn.epoch, "set", target)
+                self._stage.tell(target, slot * self._pieces + piece)
 
-    def _sum(self, turn: Turn, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        pieces = max(1, self._pieces)
-        for signal in turn.signals[pieces:]:
-            shmem.stream_wait_signal(signal, turn.epoch)
-        total = self._total if self._total.numel() else turn.buffer[0]
+    def _sum(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        pieces, stage = max(1, self._pieces), self._stage
+        total = self._total if self._total.numel() else stage.buffer[0]
+        for slot in range(pieces, len(stage.buffer) * pieces):
+            stage.await_told(slot)
         for piece, rows in enumerate(self._rows()):
-            # Of two PEs the other's first pieces are there while its last are still on their way.
-            shmem.stream_wait_signal(turn.signals[piece], turn.epoch)
+            # The first pieces of the neighbour are here while its last are still on their way.
+            stage.await_told(piece)
             if self._total.numel():
-                torch.sum(turn.buffer[:, rows], 0, out=total[rows])
+                torch.sum(stage.buffer[:, rows], 0, out=total[rows])
             total[rows].addmm_(a[rows], b)
         return total
 
@@ -79,4 +85,4 @@ class MatmulReduceScatter(Collective):
         return [slice(begin, begin + height) for begin in range(0, self.m, height)]
 
     def free(self) -> None:
-        self._exchange.free()
+        self._stage.free()

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Launching a kernel again: what is looked up once, and what each launch brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from triton_dist import shmem
+from triton_dist.kernels import repeated
+from triton_dist.kernels.repeated import EACH_TIME, Repeated
+
+
+class FakeKernel:
+    """Notes what is launched, by Triton's way and by the compiled kernel's."""
+
+    def __init__(self) -> None:
+        self.slow: list[tuple[Any, ...]] = []
+        self.fast: list[tuple[Any, ...]] = []
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., Any]:
+        def launch(*arguments: Any, num_warps: int) -> Any:
+            self.slow.append((grid, *arguments, num_warps))
+            return Compiled(self.fast, len(self.slow))
+
+        return launch
+
+
+class Compiled:
+    def __init__(self, calls: list[tuple[Any, ...]], variant: int) -> None:
+        self.calls, self.variant = calls, variant
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
+        return lambda *arguments: self.calls.append((grid, self.variant, *arguments))
+
+
+@pytest.fixture
+def memory() -> torch.Tensor:
+    whole = torch.zeros(64)
+    return whole[-whole.data_ptr() % 64 // 4 :]
+
+
+def test_a_variant_is_looked_up_once(monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor) -> None:
+    monkeypatch.setattr(shmem, "device", lambda: torch.device("cuda"))
+    kernel, fixed, at = FakeKernel(), torch.zeros(2), memory.data_ptr()
+    launch = Repeated(kernel, 3, [EACH_TIME, fixed, 7, EACH_TIME], 4)
+    launch(memory, memory)
+    assert len(kernel.slow) == 1
+    launch(memory[4:], memory[8:])
+    launch(memory, memory[1:])  # another alignment, another variant
+    launch(memory[4:], memory[2:])
+    launch(memory, memory)
+    assert len(kernel.slow) == 2
+    for call in kernel.slow:  # Triton itself gets tensors
+        assert [value is fixed for value in call] == [False, False, True, False, False, False]
+    assert kernel.fast == [
+        ((3, 1, 1), 1, at + 16, fixed.data_ptr(), 7, at + 32),
+        ((3, 1, 1), 2, at + 16, fixed.data_ptr(), 7, at + 8),
+        ((3, 1, 1), 1, at, fixed.data_ptr(), 7, at),
+    ]
+
+
+def test_the_host_takes_tritons_way(monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor) -> None:
+    monkeypatch.setattr(shmem, "device", lambda: torch.device("cpu"))
+    kernel = FakeKernel()
+    launch = Repeated(kernel, 3, [EACH_TIME, 7], 4)
+    for _ in range(3):
+        launch(memory)
+    assert [call[0] for call in kernel.slow] == [(3,)] * 3
+    assert not kernel.fast
+
+
+def test_triton_agrees_about_alignment() -> None:
+    from triton.backends.compiler import BaseBackend
+
+    specialize = getattr(BaseBackend, "get_tensor_specialization", None)
+    if specialize is None:
+        pytest.skip("this Triton does not tell")
+    assert repeated.ALIGNMENT == 16
+    memory = torch.zeros(64)
+    memory = memory[-memory.data_ptr() % 64 // 4 :]
+    assert specialize(memory, align=True) == "D"
+    assert specialize(memory[1:], align=True) != "D"
