@@ -229,6 +229,8 @@ def nbi_kernel(dest, source, sig, size, QUIET: tl.constexpr):
 
 def exchange(quiet: int) -> list[float]:
     def use(pe: int) -> float:
+        for queue, _ in npu().queues.values():
+            queue.idle_ns = 60_000_000_000  # or a slow machine may be late enough for the transfer to be done anyway
         dest, sig = shmem.create_tensor((2,), torch.float32), shmem.create_signals(1, torch.int32)
         nbi_kernel[(1,)](dest, torch.full((1,), pe + 1.0), sig, 4, QUIET=quiet)
         return float(dest[1])
@@ -516,6 +518,27 @@ def test_faults_name_what_is_wrong() -> None:
     run_pes(use, 2)
 
 
+@triton_dist.jit
+def one_program_kernel():
+    if tl.program_id(0) == 0:
+        lib.barrier_all()
+
+
+def test_a_barrier_that_not_all_programs_call_says_so() -> None:
+    message = "programs to each other in a barrier, which all of them must call"
+    with knobs.scope(wait_timeout=0.2), pytest.raises(WaitTimeout, match=message):
+        run_pes(lambda pe: one_program_kernel[(2,)](), 2)
+
+
+def test_the_engines_have_names_in_reports() -> None:
+    def use(pe: int) -> str | None:
+        queue = npu().queues["UDMA"][0]
+        assert simulated.describe(shmem.adapter().device_state, 12345) is None  # type: ignore[attr-defined]
+        return npu().describe(ctypes.addressof(queue) + type(queue).head.offset)
+
+    assert run_pes(use, 1) == ["of the UDMA engine that the transfers up to this number are done"]
+
+
 def test_no_load_reaches_another_node() -> None:
     def use(pe: int) -> None:
         sig = shmem.create_signals(1, torch.int32)
@@ -620,11 +643,14 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize("pes", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("engine", ["MTE", "SDMA", "UDMA"])
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_examples(name: str, pes: int) -> None:
+def test_examples(name: str, engine: str, pes: int) -> None:
+    """Their loads and stores need a peer that is reached by them, so not over ROCE."""
     spec = importlib.util.spec_from_file_location(f"ascend_example_{name}", EXAMPLES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    run_pes(lambda: module.check(*ARGUMENTS[name]), pes)
+    with knobs.scope(engine=engine):
+        run_pes(lambda: module.check(*ARGUMENTS[name]), pes)

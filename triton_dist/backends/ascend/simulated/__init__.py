@@ -21,7 +21,7 @@ from triton_dist.backends.cpu.state import DeviceState, Fault, on_leave
 symbols = library.symbols
 ir = library.ir
 EMITTERS = "triton_dist.backends.ascend.simulated.emit"
-__all__ = ["EMITTERS", "enter", "explain", "ir", "keep", "npu_of", "symbols"]
+__all__ = ["EMITTERS", "describe", "enter", "explain", "ir", "keep", "npu_of", "symbols"]
 
 
 def enter(device: DeviceState, engine: str | None = None) -> None:
@@ -42,6 +42,12 @@ def _stop_agent() -> Any:
     from triton_dist.backends.cpu.native.runtime import runtime
 
     return ctypes.CFUNCTYPE(None, ctypes.c_uint64)(runtime().image["asc_stop"])
+
+
+def describe(device: DeviceState, address: int) -> str | None:
+    """What a wait inside the library waits for; None: the address is a kernel's."""
+    npu = npu_of(device)
+    return None if npu is None else npu.describe(address)
 
 
 def explain(fault: Fault, common: dict[str, Any]) -> Exception:

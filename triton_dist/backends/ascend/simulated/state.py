@@ -231,6 +231,15 @@ class Npu:
         elif self._kept:
             self._kept.clear()
 
+    def describe(self, address: int) -> str | None:
+        """What a wait for this address of the library's own waits for."""
+        if address == self.state.core_sync_pool + CoreSync.generation.offset:
+            return "of the kernel's programs to each other in a barrier, which all of them must call"
+        for name, (queue, _) in self.queues.items():
+            if address == ctypes.addressof(queue) + Queue.head.offset:
+                return f"of the {name} engine that the transfers up to this number are done"
+        return None
+
     def close(self, stop_agent: Any) -> None:
         """Stop the progress agents; transfers that nobody waited for are dropped."""
         for queue, _ in self.queues.values():

@@ -29,7 +29,11 @@ def explain(
     common = {"pe": fault.pe, "program": _program(fault.program, grid), "where": where}
     if fault.code == TIMED_OUT:
         return errors.WaitTimeout(
-            **common, seconds=fault.detail / 1e9, slot=_describe(fault.slot), expected=fault.expected, seen=fault.seen
+            **common,
+            seconds=fault.detail / 1e9,
+            slot=_vendors(device, fault.slot) or _describe(fault.slot),
+            expected=fault.expected,
+            seen=fault.seen,
         )
     if fault.code == ABORTED and fault.detail == state.PEER_DIED:
         what = f"{kernel} (program {common['program']}, {where})"
@@ -65,6 +69,12 @@ def _death_of(pe: int) -> str:
         return shmem.death_of(pe)
     except Exception:
         return "its process or thread ended"
+
+
+def _vendors(device: state.DeviceState, address: int) -> str | None:
+    """What the simulated vendor's library has at an address, if it is its own."""
+    describe = getattr(simulated(), "describe", None)
+    return describe(device, address) if describe is not None else None
 
 
 def _describe(address: int) -> str:
