@@ -65,6 +65,8 @@ class Code:
     sites: list[str] = field(default_factory=list)
     distributed: bool = False
     """It asks which PE it runs on, or reaches others."""
+    weight: int | None = None
+    """Elements of a program's tensors, all operations together; None if that is not known beforehand."""
 
 
 class Kernel:
@@ -377,7 +379,8 @@ class Kernel:
         b.position_at_end(go)
 
     def finish(self) -> Code:
-        return Code(str(self.module), self._arena_peak, self.blocking, self.sites, self.distributed)
+        weight = None if self.blocking else uses.weight(self.function)
+        return Code(str(self.module), self._arena_peak, self.blocking, self.sites, self.distributed, weight)
 
     def accumulator(self, addend: Any, c: Node, compute: Elem) -> Buffer:
         """Where a dot accumulates: the loop-carried buffer its third operand comes from if nobody else reads

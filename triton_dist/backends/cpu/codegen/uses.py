@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .elementwise import COST
+from .ltypes import shape_of
 
 EXPENSIVE = 5
 """Operations an element above which a value with several consumers is materialised."""
@@ -118,6 +120,23 @@ def streams(function: Any, cost: dict[Any, int]) -> bool:
         if not lazy(op) and op.name not in ("tt.func", "tt.store", "tt.return", "tt.get_program_id", "tt.assert"):
             return False
     return max(cost.values(), default=0) <= STREAM
+
+
+def weight(function: Any) -> int | None:
+    """Elements that a program's tensor operations make in all; None where a loop, a dot, a call or a wait decides."""
+    total = 0
+    for op in function.walk():
+        if op.name in NO_WEIGHT or (op.regions and op.name not in ("tt.func", "tt.reduce", "scf.if")):
+            return None
+        for result in op.results:
+            total += math.prod(shape) if (shape := shape_of(result.type)) is not None else 0
+    return total
+
+
+NO_WEIGHT = frozenset({
+    "tt.dot", "tt.dot_scaled", "tt.scan", "tt.call", "tt.extern_elementwise", "tt.atomic_poll", "hivm.hir.custom",
+    "cf.br", "cf.cond_br", "tt.elementwise_inline_asm", "tt.map_elementwise",
+})  # fmt: skip
 
 
 EFFECTS = frozenset({

@@ -23,6 +23,8 @@ from .runtime import runtime
 
 _serial = itertools.count(1)
 MOST_WORKERS = 1 << 16
+LIGHT = 1 << 16
+"""Elements, over all operations and programs, that one thread is done with before another has woken up (10 us)."""
 
 
 class _Memory(threading.local):
@@ -127,6 +129,7 @@ class Launcher:
         self.signature: tuple[Any, ...] | None = None
         self.arena = int(metadata.arena_size)
         self.blocking = bool(metadata.blocking)
+        self.weight = metadata.weight
         self.sites = list(metadata.sites)
         self.name = metadata.name
         self._pack: Any = None
@@ -198,7 +201,8 @@ class Launcher:
         device = state.current()
         if self._enter is not None and not device.vendor:
             self._enter(device)
-        workers = min(threads(), total)
+        light = self.weight is not None and self.weight * total < LIGHT
+        workers = 1 if light else min(threads(), total)
         buffer = ctypes.create_string_buffer(args, max(8, len(args)))
         arena = (self.arena + 4095) // 4096 * 4096
         launch = Launch(

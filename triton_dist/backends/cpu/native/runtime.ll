@@ -188,6 +188,27 @@ define i32 @td_relax(ptr %launch, i32 %program, i32 %site, ptr %patience) nounwi
 }
 
 ; The pool. Pool: {i32 lock, ptr idle, i64 count}. Worker: {i32 word, ptr job, ptr arena, i64 arena_size, ptr next, ptr pool, i64 index}.
+; A worker's word: 0 idle, 2 at work, odd: it has the launch of this ticket, and has not begun.
+
+define internal i32 @ticket(ptr %launch) alwaysinline nounwind {
+  %ip = getelementptr i8, ptr %launch, i64 ${launch.id}
+  %id = load i64, ptr %ip
+  %id32 = trunc i64 %id to i32
+  %up = shl i32 %id32, 1
+  %odd = or i32 %up, 1
+  ret i32 %odd
+}
+
+define internal void @to_idle(ptr %pool, ptr %w) nounwind {
+  %idlep = getelementptr i8, ptr %pool, i64 8
+  %nextp = getelementptr i8, ptr %w, i64 32
+  call void @lock(ptr %pool)
+  %head = load ptr, ptr %idlep
+  store ptr %head, ptr %nextp
+  store ptr %w, ptr %idlep
+  call void @unlock(ptr %pool)
+  ret void
+}
 
 define internal void @lock(ptr %l) nounwind {
 entry:
@@ -218,7 +239,8 @@ define internal void @futex_wait(ptr %p, i32 %value, ptr %timeout) nounwind {
   ret void
 }
 
-define i32 @td_start_worker(ptr %launch) nounwind {
+; The worker that was given the launch, or null if the system has no more threads.
+define ptr @td_start_worker(ptr %launch) nounwind {
 entry:
   %pp = getelementptr i8, ptr %launch, i64 ${launch.pool}
   %pool = load ptr, ptr %pp
@@ -244,7 +266,7 @@ create:
   br i1 %ok, label %created, label %failed
 failed:
   call void @free(ptr %fresh)
-  ret i32 0
+  ret ptr null
 created:
   %t = load i64, ptr %tid
   %rc2 = call i32 @pthread_detach(i64 %t)
@@ -259,9 +281,28 @@ give:
   %a = atomicrmw add ptr %ap, i64 1 acq_rel
   %jp = getelementptr i8, ptr %w, i64 8
   store ptr %launch, ptr %jp
-  store atomic i32 1, ptr %w release, align 4
+  %ticket = call i32 @ticket(ptr %launch)
+  store atomic i32 %ticket, ptr %w release, align 4
   call void @futex_wake(ptr %w)
-  ret i32 1
+  ret ptr %w
+}
+
+; Take the launch back from a worker that has not begun: the system may not let it run for a long time.
+define internal void @recall(ptr %launch, ptr %w) nounwind {
+entry:
+  %ticket = call i32 @ticket(ptr %launch)
+  %pair = cmpxchg ptr %w, i32 %ticket, i32 0 acq_rel acquire
+  %unbegun = extractvalue {i32, i1} %pair, 1
+  br i1 %unbegun, label %back, label %leave
+back:
+  %pp = getelementptr i8, ptr %launch, i64 ${launch.pool}
+  %pool = load ptr, ptr %pp
+  call void @to_idle(ptr %pool, ptr %w)
+  %ap = getelementptr i8, ptr %launch, i64 ${launch.active}
+  %a = atomicrmw sub ptr %ap, i64 1 acq_rel
+  br label %leave
+leave:
+  ret void
 }
 
 define ptr @td_worker_main(ptr %w) nounwind {
@@ -269,19 +310,22 @@ entry:
   %jp = getelementptr i8, ptr %w, i64 8
   %arenap = getelementptr i8, ptr %w, i64 16
   %sizep = getelementptr i8, ptr %w, i64 24
-  %nextp = getelementptr i8, ptr %w, i64 32
   %poolp = getelementptr i8, ptr %w, i64 40
   %indexp = getelementptr i8, ptr %w, i64 48
   %pool = load ptr, ptr %poolp
-  %idlep = getelementptr i8, ptr %pool, i64 8
   br label %rest
 rest:
   br label %spin
 spin:
-  %i = phi i32 [ 0, %rest ], [ %i1, %again ]
+  %i = phi i32 [ 0, %rest ], [ %i2, %again ]
   %word = load atomic i32, ptr %w acquire, align 4
-  %due = icmp eq i32 %word, 1
-  br i1 %due, label %job, label %idle
+  %odd = and i32 %word, 1
+  %due = icmp eq i32 %odd, 1
+  br i1 %due, label %claim, label %idle
+claim:
+  %pair = cmpxchg ptr %w, i32 %word, i32 2 acq_rel acquire
+  %mine = extractvalue {i32, i1} %pair, 1
+  br i1 %mine, label %job, label %again
 idle:
   %i1 = add i32 %i, 1
   %tired = icmp ugt i32 %i1, 1500
@@ -293,6 +337,7 @@ sleep:
   call void @futex_wait(ptr %w, i32 0, ptr null)
   br label %again
 again:
+  %i2 = phi i32 [ %i1, %pausing ], [ %i1, %sleep ], [ %i, %claim ]
   br label %spin
 job:
   %launch = load ptr, ptr %jp
@@ -313,11 +358,7 @@ work:
   %index = load i64, ptr %indexp
   call void @td_work(ptr %launch, ptr %arena, i64 %index)
   store atomic i32 0, ptr %w release, align 4
-  call void @lock(ptr %pool)
-  %head = load ptr, ptr %idlep
-  store ptr %head, ptr %nextp
-  store ptr %w, ptr %idlep
-  call void @unlock(ptr %pool)
+  call void @to_idle(ptr %pool, ptr %w)
   %activep = getelementptr i8, ptr %launch, i64 ${launch.active}
   %before = atomicrmw sub ptr %activep, i64 1 acq_rel
   %last = icmp eq i64 %before, 1
@@ -336,7 +377,7 @@ define void @td_blocked(ptr %launch) nounwind {
   %some = icmp slt i64 %next, %total
   br i1 %some, label %start, label %leave
 start:
-  %ok = call i32 @td_start_worker(ptr %launch)
+  %w = call ptr @td_start_worker(ptr %launch)
   br label %leave
 leave:
   ret void
@@ -420,6 +461,7 @@ leave:
 ; Run a grid with %n workers, the caller being one of them; returns the launch's status.
 define i32 @td_launch(ptr %launch, ptr %arena, i64 %n) nounwind {
 entry:
+  %given = alloca [64 x ptr]
   %wp = getelementptr i8, ptr %launch, i64 ${launch.workers}
   store i64 1, ptr %wp
   br label %head
@@ -428,12 +470,32 @@ head:
   %more = icmp slt i64 %i, %n
   br i1 %more, label %start, label %own
 start:
-  %ok = call i32 @td_start_worker(ptr %launch)
+  %w = call ptr @td_start_worker(ptr %launch)
+  %at = and i64 %i, 63
+  %slot = getelementptr ptr, ptr %given, i64 %at
+  store ptr %w, ptr %slot
   %i1 = add i64 %i, 1
   br label %head
 own:
   call void @td_work(ptr %launch, ptr %arena, i64 0)
-  br label %join
+  %few = icmp slt i64 %n, 64
+  %upto = select i1 %few, i64 %n, i64 64
+  br label %each
+each:
+  %j = phi i64 [ 1, %own ], [ %j1, %next ]
+  %left = icmp slt i64 %j, %upto
+  br i1 %left, label %look, label %join
+look:
+  %gp = getelementptr ptr, ptr %given, i64 %j
+  %g = load ptr, ptr %gp
+  %none = icmp eq ptr %g, null
+  br i1 %none, label %next, label %take_back
+take_back:
+  call void @recall(ptr %launch, ptr %g)
+  br label %next
+next:
+  %j1 = add i64 %j, 1
+  br label %each
 join:
   %done = call i32 @td_join(ptr %launch, i64 1000000000)
   %yes = icmp eq i32 %done, 1
@@ -454,7 +516,9 @@ head:
   %more = icmp slt i64 %i, %n
   br i1 %more, label %start, label %leave
 start:
-  %ok = call i32 @td_start_worker(ptr %launch)
+  %w = call ptr @td_start_worker(ptr %launch)
+  %some = icmp ne ptr %w, null
+  %ok = zext i1 %some to i32
   %count1 = add i32 %count, %ok
   %i1 = add i64 %i, 1
   br label %head

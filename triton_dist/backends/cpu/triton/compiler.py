@@ -180,6 +180,7 @@ def make_llir(text: str, metadata: dict[str, Any], options: CpuOptions) -> str:
     code = compile_module(module, host(), options.enable_fp_fusion, knobs.check_bounds)
     metadata["checked"], metadata["distributed"] = knobs.check_bounds, code.distributed
     metadata["arena_size"], metadata["blocking"], metadata["sites"] = code.arena_size, code.blocking, code.sites
+    metadata["weight"] = code.weight
     metadata["name"] = _public_name(text)
     metadata["tmem_size"], metadata["global_scratch_size"], metadata["profile_scratch_size"] = None, 0, 0
     metadata["shared"] = 0
