@@ -163,6 +163,11 @@ def _mark(call: Operation) -> MarkOp:
     )
 
 
+def _check_token(op: Operation, type: Attribute) -> None:
+    if type != i32:
+        raise unsupported(op, f"the library's tokens are i32, not {type}")
+
+
 def _constant(old: Operation, value: int) -> ConstantOp:
     return ConstantOp.create(properties={"value": int_attr(value)}, result_types=(i32,), location=old.location)
 
@@ -207,6 +212,7 @@ class ConvertWait(Convert):
     def match_and_rewrite(self, op: d.WaitOp, rewriter: PatternRewriter) -> None:
         if not d.is_pointer(op.barrierPtr.type) or op.numBarriers.type != i32:
             raise unsupported(op, "barrierPtr must be a scalar pointer and numBarriers an i32")
+        _check_token(op, op.result_types[0])
         name = type_name(op, d.pointee(op.barrierPtr.type))
         if name not in symbols.WAIT_TYPES:
             raise unsupported(op, f"the library waits for {', '.join(symbols.WAIT_TYPES)}, not {name}")
@@ -217,6 +223,7 @@ class ConvertConsumeToken(Convert):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: d.ConsumeTokenOp, rewriter: PatternRewriter) -> None:
         type = op.input.type
+        _check_token(op, op.token.type)
         new = _call(op, self._symbol(op, type), op.operands, [type], self.cores)
         call = new[-1]
         if isinstance(type, TensorType):
