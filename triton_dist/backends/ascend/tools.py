@@ -42,9 +42,13 @@ def run(tool: str, arguments: Sequence[str], text: str | None = None, timeout: f
     path = find(tool)
     if path is None:
         raise VendorToolMissing(tool=tool)
-    done = subprocess.run(
-        [str(path), *arguments], input=text, capture_output=True, text=True, timeout=timeout, check=False
-    )
+    command = [str(path), *arguments]
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        raise VendorToolFailed(tool=tool, status="a timeout", detail=f"it ran for {timeout:g} s") from None
+    except OSError as error:
+        raise VendorToolFailed(tool=tool, status="none", detail=f"{path}: {error.strerror}") from error
     return Done(done.returncode, done.stdout, done.stderr)
 
 
