@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import resource
+import subprocess
+import sys
 import weakref
 from pathlib import Path
 from typing import Any
@@ -408,6 +411,40 @@ def test_the_agents_end_with_the_pe_whatever_back_end_is_chosen_then() -> None:
     with knobs.scope(engine="SDMA", backend="ascend"):
         run_pes(use, 2)
     assert [(queue.stop, queue.alive) for queue in stopped] == [(1, 0)] * 2
+
+
+def without_threads() -> None:
+    """The part of the next test that runs in a process of its own."""
+
+    def use(pe: int) -> str:
+        dest, source = shmem.create_tensor((1,), torch.int32), torch.ones(1, dtype=torch.int32)
+        forget_kernel.warmup(dest, source, 4, 1 - pe, grid=(1,))
+        npu()
+        shmem.barrier_all()
+        if pe == 0:
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            # Room for what Python needs, not for the stack of a thread.
+            resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (2 << 20), resource.RLIM_INFINITY))
+        shmem.barrier_all()
+        try:
+            forget_kernel[(1,)](dest, source, 4, 1 - pe)
+        except SimulatedLibraryFault as error:
+            return str(error)
+        return "a thread was to be had"
+
+    with knobs.scope(engine="SDMA", backend="ascend"):
+        print("\n".join(run_pes(use, 2)))
+
+
+@pytest.mark.processes
+def test_an_engine_without_a_thread_ends_the_kernel_and_nobody_waits_for_it() -> None:
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r}); "
+    code += "from tests.ascend.test_simulated import without_threads; without_threads()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2
+    assert all("gives no thread for the queue of an engine" in line or "was to be had" in line for line in lines)
 
 
 # Barriers
