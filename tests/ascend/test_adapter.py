@@ -291,6 +291,7 @@ def test_tls_with_the_stand_in(ash, capsys) -> None:
     [
         ("127.0.0.1", 29500, "tcp://127.0.0.1:29501"),
         ("localhost", 65535, "tcp://127.0.0.1:65534"),
+        ("::1", 29500, "tcp6://[::1]:29501"),
         ("no.such.host.invalid", 8000, "tcp://no.such.host.invalid:8001"),
     ],
 )

@@ -107,6 +107,37 @@ def test_wrong_attributes_are_codes(ash, changes: dict[str, int], code: int, cap
     assert "aclshmem_init" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("address", "host", "port"),
+    [
+        ("tcp://127.0.0.1:8666", "127.0.0.1", 8666),
+        ("10.0.0.1:1", "10.0.0.1", 1),
+        ("tcp6://[::1]:65535", "::1", 65535),
+        ("tcp://node-7.cluster:29500", "node-7.cluster", 29500),
+    ],
+)
+def test_addresses(ash, address: str, host: str, port: int) -> None:
+    from triton_dist.backends.ascend.standin import host as functions
+
+    meeting = functions._meeting(address)
+    assert meeting is not None
+    assert (meeting.host, meeting.port) == (host, port)
+
+
+NO_ADDRESSES = ("", "tcp://127.0.0.1", "tcp://127.0.0.1:0", "tcp://127.0.0.1:99999", "udp://a:1", "::1:5")
+
+
+@pytest.mark.parametrize("address", NO_ADDRESSES)
+def test_what_is_no_address_is_a_code(ash, address: str, capsys) -> None:
+    assert ash.aclshmem_init(attributes(ash, 0, 2, ip_port=address)) == codes.INVALID_VALUE
+    assert f"{address!r} is no address" in capsys.readouterr().err
+
+
+def test_more_pes_than_the_host_engine_has_is_a_code(ash, capsys) -> None:
+    assert ash.aclshmem_init(attributes(ash, 0, 5000)) == codes.INVALID_VALUE
+    assert "4096" in capsys.readouterr().err
+
+
 def test_calls_out_of_place(ash, capsys) -> None:
     assert ash.aclshmem_finalize() == codes.NOT_INITED
     assert ash.aclshmemx_init_status() == ash.InitStatus.NOT_INITIALIZED

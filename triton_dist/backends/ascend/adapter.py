@@ -387,19 +387,22 @@ def _address(config: ShmemConfig) -> str:
         return "tcp://127.0.0.1:8666"
     # The launcher's own store listens on its port; the library's listens on a neighbour.
     port = meeting.port + 1 if meeting.port < 65535 else meeting.port - 1
-    address = f"tcp://{_ipv4(meeting.host)}:{port}"
+    host = _number_of(meeting.host)
+    address = f"tcp6://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
     if len(address) > MOST_ADDRESS_CHARACTERS:
         detail = f"aclshmem takes {MOST_ADDRESS_CHARACTERS} characters of an address, and {address} is longer"
         raise ShmemConfigError(detail=f"{detail}. Set MASTER_ADDR to the number of the host's address.")
     return address
 
 
-def _ipv4(host: str) -> str:
-    """The host's number: the library looks no names up."""
+def _number_of(host: str) -> str:
+    """The host's number, of the older kind if it has both: the library looks no names up."""
     try:
-        return socket.gethostbyname(host)
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
         return host  # the library says what is wrong with it
+    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    return str(found[0][4][0])
 
 
 def _data(tensor: torch.Tensor) -> int:

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from triton_dist import shmem
 from triton_dist.backends.ascend import codes
 from triton_dist.backends.ascend.standin import pes, teams
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     import torch
 
 VERSION = (1, 2, 0)
-_ADDRESS = re.compile(r"(?:tcp://)?(?P<host>[^:/]+):(?P<port>\d+)")
+_ADDRESS = re.compile(r"(?:tcp6?://)?(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<host>[^:/\[\]]+)):(?P<port>\d+)")
 _ENGINES = {OpEngineType.SDMA: "SDMA", OpEngineType.UDMA: "UDMA", OpEngineType.ROCE: "ROCE", OpEngineType.MTE: "MTE"}
 
 
@@ -64,14 +66,21 @@ def set_extern_logger(func: Callable[[int, str], None]) -> int:
 def aclshmem_init(attributes: InitAttr) -> int:
     """Collective: 0, or a negative code with a line on stderr."""
     code = _checked(attributes)
-    if code == codes.OK:
-        host_port = _ADDRESS.fullmatch(attributes.ip_port)
-        if host_port is None and attributes.n_ranks > 1 and not shmem.initialized():
-            return _fail("aclshmem_init", codes.INVALID_VALUE, f"ip_port {attributes.ip_port!r} is no address")
-        meeting = Rendezvous(host=host_port["host"], port=int(host_port["port"])) if host_port else None
-        engine = _engine(attributes.option_attr.data_op_engine_type)
-        return _start(attributes.my_rank, attributes.n_ranks, attributes.local_mem_size, meeting, engine)
-    return _fail("aclshmem_init", code, codes.MEANINGS[code])
+    if code != codes.OK:
+        return _fail("aclshmem_init", code, codes.MEANINGS[code])
+    meeting = _meeting(attributes.ip_port)
+    if meeting is None and attributes.n_ranks > 1 and not shmem.initialized():
+        return _fail("aclshmem_init", codes.INVALID_VALUE, f"ip_port {attributes.ip_port!r} is no address")
+    engine = _engine(attributes.option_attr.data_op_engine_type)
+    return _start(attributes.my_rank, attributes.n_ranks, attributes.local_mem_size, meeting, engine)
+
+
+def _meeting(address: str) -> Rendezvous | None:
+    """Where an address says that the PEs meet; None if it is none."""
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not 0 < int(found["port"]) < 1 << 16:
+        return None
+    return Rendezvous(host=found["v6"] or found["host"], port=int(found["port"]))
 
 
 def _checked(attributes: InitAttr) -> int:
@@ -98,6 +107,8 @@ def _start(rank: int, ranks: int, size: int, meeting: Rendezvous | None, engine:
         else:
             pes.start(ShmemConfig(pe=rank, n_pes=ranks, heap_size=size + codes.EXTRA_BYTES, rendezvous=meeting))
         pes.bind(engine)
+    except ValidationError as error:  # more PEs than the host engine has
+        return _fail("aclshmem_init", codes.INVALID_VALUE, "; ".join(each["msg"] for each in error.errors()))
     except ShmemConfigError as error:
         return _fail("aclshmem_init", codes.INVALID_PARAM, str(error))
     except ShmemError as error:
