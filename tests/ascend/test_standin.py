@@ -351,19 +351,69 @@ print("rank", rank, "done")
 """
 
 
+TRANSFERS = """\
+import os, sys
+import torch
+import triton
+import triton.language as tl
+import shmem as ash
+import triton_dist.language as dl
+from triton_dist.language.extra import libshmem_device
+
+@triton.jit
+def shift(dest, source, bytes):
+    right = (dl.rank() + 1) % dl.num_ranks()
+    libshmem_device.putmem_nbi(dest, source, bytes, right)
+    libshmem_device.quiet()
+    libshmem_device.barrier_all()
+
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+right, left = (rank + 1) % size, (rank - 1) % size
+
+def meet():
+    ash.aclshmem_free(ash.aclshmem_malloc(16))
+
+for turn in range(2):
+    assert ash.set_conf_store_tls(True, "tlsCaPath: /certs") == 0
+    attributes = ash.InitAttr()
+    attributes.my_rank, attributes.n_ranks, attributes.local_mem_size = rank, size, 1 << 24
+    attributes.ip_port = sys.argv[1]
+    attributes.option_attr.data_op_engine_type = ash.OpEngineType.SDMA
+    assert ash.aclshmem_init(attributes) == 0
+    assert ash.aclshmem_init(attributes) == -4
+    data = ash.aclshmem_create_tensor((1000,), dtype=torch.float16, device_id=rank)
+    mine = torch.full((1000,), 10.0 * turn + rank, dtype=torch.float16)
+    meet()
+    ash.aclshmem_putmem_nbi(data.data_ptr(), mine.data_ptr(), 2000, right)
+    meet()
+    assert data.tolist() == [10 * turn + left] * 1000
+    back = torch.zeros(1000, dtype=torch.float16)
+    ash.aclshmem_getmem(back.data_ptr() + 2, data.data_ptr() + 2, 1998, right)
+    assert back.tolist() == [0] + [10 * turn + rank] * 999
+    meet()
+    shift[(1,)](data, mine + 100, 2000)
+    assert data.tolist() == [100 + 10 * turn + left] * 1000
+    ash.aclshmem_free_tensor(data)
+    assert ash.aclshmem_finalize() == 0
+    assert ash.aclshmem_finalize() == -5
+print("rank", rank, "done")
+"""
+
+
 @pytest.mark.processes
-def test_a_script_runs_unchanged(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "n"), [(SCRIPT, 2), (TRANSFERS, 3)], ids=["reference", "transfers"])
+def test_a_script_runs_unchanged(text: str, n: int, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
+    script.write_text(text)
     where = "tcp://" + _free_address()
     command = [sys.executable, "-m", "triton_dist.backends.ascend.standin"]
     folder = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     path = os.pathsep.join([folder, str(Path(__file__).parents[2])])
-    environment = {**os.environ, "TRITON_DIST_BACKEND": "ascend", "PYTHONPATH": path, "WORLD_SIZE": "2"}
+    environment = {**os.environ, "TRITON_DIST_BACKEND": "ascend", "PYTHONPATH": path, "WORLD_SIZE": str(n)}
     command = [sys.executable, str(script), where]
-    ranks = [{**environment, "RANK": str(pe)} for pe in range(2)]
+    ranks = [{**environment, "RANK": str(pe)} for pe in range(n)]
     pes = [subprocess.Popen(command, env=rank, stdout=subprocess.PIPE, text=True) for rank in ranks]
-    assert [pe.communicate(timeout=90)[0].strip() for pe in pes] == ["rank 0 done", "rank 1 done"]
+    assert [pe.communicate(timeout=90)[0].strip() for pe in pes] == [f"rank {pe} done" for pe in range(n)]
 
 
 def _free_address() -> str:
