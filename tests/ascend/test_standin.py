@@ -326,6 +326,33 @@ def test_core(ash) -> None:
     assert run_pes(use, 2) == [0, 1]
 
 
+def test_typed_values(ash) -> None:
+    import shmem._pyshmem as inner  # type: ignore[import-not-found]
+
+    extremes = {
+        "int8": -128, "uint8": 255, "int16": -32768, "uint16": 65535, "int32": -(1 << 31), "uint32": (1 << 32) - 1,
+        "int64": -(1 << 63), "uint64": (1 << 64) - 1, "float": 0.5, "char": 127,
+    }  # fmt: skip
+
+    def use(pe: int) -> None:
+        here = ash.aclshmem_malloc(64)
+        for name, value in extremes.items():
+            put, get = getattr(inner, f"aclshmem_{name}_p"), getattr(inner, f"aclshmem_{name}_g")
+            put(here, value, 1 - pe)
+            ash.aclshmem_free(ash.aclshmem_malloc(16))
+            assert get(here, pe) == get(here, 1 - pe) == value
+            ash.aclshmem_free(ash.aclshmem_malloc(16))
+            if name != "float":
+                with pytest.raises(TypeError, match="does not fit"):
+                    put(here, 1 << 64, 1 - pe)
+        end = ash.aclshmemx_get_heap_base() + (1 << 40)
+        for call in (lambda: inner.aclshmem_int64_g(end, 0), lambda: inner.aclshmem_int64_p(here, 1, 2)):
+            with pytest.raises(RuntimeError, match="symmetric heap"):
+                call()
+
+    started(ash, use, 2)
+
+
 SCRIPT = """\
 import os, sys
 import torch

@@ -17,6 +17,9 @@ _TYPES = {
 
 def _p(type_: type) -> Callable[[int, float, int], None]:
     def put(dst: int, value: float, pe: int) -> None:
+        # As a compiled function refuses it; ctypes would cut it.
+        if type_ is not ctypes.c_float and type_(value).value != value:  # type: ignore[call-arg, attr-defined]
+            raise TypeError(f"p: {value!r} does not fit {type_.__name__.removeprefix('c_')}")
         type_.from_address(pes.peer_address("p", dst, pe, ctypes.sizeof(type_))).value = value  # type: ignore[attr-defined]
 
     return put
