@@ -160,6 +160,7 @@ class AscendAdapter(RuntimeAdapter):
     def finalize(self) -> None:
         """Collective: what was not freed is."""
         ash = self._running("finalize()")
+        self._settle()
         for tensor, _ in list(self._tensors.values()):
             ash.aclshmem_free_tensor(tensor)
         self._tensors.clear()
