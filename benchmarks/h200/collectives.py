@@ -46,7 +46,9 @@ def checks() -> Iterator[tuple[str, Callable[[int], torch.Tensor | int]]]:
                     f"all-gather, {'direct' if direct else 'staged'}, {kind}",
                     lambda rounds, c=count, p=plan, d=direct: all_gather(rounds, c, p, d),
                 )
-            yield f"reduce-scatter, {kind}", lambda rounds, c=count, p=plan: reduce_scatter(rounds, c, p)
+            for pull in (False, True):
+                name = f"reduce-scatter, {'pull, ' * pull}{kind}"
+                yield name, lambda rounds, c=count, p=plan, pull=pull: reduce_scatter(rounds, c, p, pull)
             for way in ("one-shot", "two-shot"):
                 yield (
                     f"all-reduce, {way}, {kind}",
@@ -57,8 +59,7 @@ def checks() -> Iterator[tuple[str, Callable[[int], torch.Tensor | int]]]:
         yield name, lambda rounds, pieces=pieces: matmul_reduce_scatter(rounds, pieces)
     for first in (256, 100) if shmem.n_pes() == 2 else (256,):
         yield f"AllGatherMatmul, {first} of 256 rows first", lambda rounds, f=first: all_gather_matmul(rounds, f)
-    for way in ("kernel", "copies"):
-        yield f"MatmulAllReduce, {way}", lambda rounds, w=way: matmul_all_reduce(rounds, w)
+    yield "MatmulAllReduce", matmul_all_reduce
 
 
 def everyones(number: int, count: int) -> list[torch.Tensor]:
@@ -74,10 +75,10 @@ def all_gather(rounds: int, count: int, plan: Plan | None, direct: bool) -> torc
     return bad
 
 
-def reduce_scatter(rounds: int, count: int, plan: Plan | None) -> torch.Tensor | int:
+def reduce_scatter(rounds: int, count: int, plan: Plan | None, pull: bool) -> torch.Tensor | int:
     bad: torch.Tensor | int = 0
     pes, me = shmem.n_pes(), shmem.my_pe()
-    with ReduceScatter((count,), torch.float32, plan=plan) as op:
+    with ReduceScatter((count,), torch.float32, pull=pull, plan=plan) as op:
         for number in range(rounds):
             parts = torch.stack(everyones(number, pes * count)).view(pes, pes, count)
             bad += (op(parts[me]) != parts[:, me].sum(0)).sum()
@@ -99,7 +100,6 @@ def matrix(rows: int, columns: int, number: int) -> torch.Tensor:
 
 M, N, K = 256, 320, 32
 ROWS = 48
-"""Of GEMM-AllReduce: a multiple of 1, 2, 3, 4 and 8 PEs."""
 
 
 def all_gather_matmul(rounds: int, first: int) -> torch.Tensor | int:
@@ -131,9 +131,9 @@ def matmul_reduce_scatter(rounds: int, pieces: int) -> torch.Tensor | int:
     return bad
 
 
-def matmul_all_reduce(rounds: int, way: str) -> torch.Tensor | int:
+def matmul_all_reduce(rounds: int) -> torch.Tensor | int:
     bad: torch.Tensor | int = 0
-    with MatmulAllReduce(ROWS, N, torch.bfloat16, way=way) as op:  # pyright: ignore[reportArgumentType]
+    with MatmulAllReduce(ROWS, N, torch.bfloat16) as op:
         for number in range(rounds):
             a, b, total = products(number, ROWS)
             bad += ((op(a, b).float() - total).abs() > TOLERANCE).sum()

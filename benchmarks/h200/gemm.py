@@ -112,33 +112,35 @@ def gemm_reduce_scatter_kernel(
     a_ptr, b_ptr, c_ptr, stage_ptr, signal_ptr, M, N, K, epoch,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr, ADD_M: tl.constexpr,
 ):
-    """C = this PE's M rows of the sum over the PEs of A @ B. Products first, the own part last; then the sums."""
+    """C = this PE's M rows of the sum over the PEs of A @ B. Others' rows first; to its own it adds what has come."""
     me, pes = dl.rank(), dl.num_ranks()
     blocks, columns = M // BLOCK_M, tl.cdiv(N, BLOCK_N)
     tiles = blocks * columns
-    program = tl.program_id(0)
-    if program < pes * tiles:
-        target = (me + 1 + program // tiles) % pes
-        tile = program % tiles
-        row, column = _place(tile, blocks, columns, GROUP)
-        total = _dot(a_ptr, b_ptr, target * blocks + row, column, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
-        stage = dl.symm_at(stage_ptr + me * M * N, target)
+    step = tl.program_id(0) // tiles
+    target = (me + 1 + step) % pes
+    tile = tl.program_id(0) % tiles
+    row, column = _place(tile, blocks, columns, GROUP)
+    total = _dot(a_ptr, b_ptr, target * blocks + row, column, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+    # A PE's product number `step` has the same number where it is summed.
+    if step < pes - 1:
+        stage = dl.symm_at(stage_ptr + step * M * N, target)
         _store(stage, total, row, column, N, BLOCK_M, BLOCK_N)
-        dl.notify(signal_ptr + tile * pes + me, target, signal=epoch, sig_op="set", comm_scope="intra_node")
+        dl.notify(signal_ptr + tile * (pes - 1) + step, target, signal=epoch, sig_op="set", comm_scope="intra_node")
     else:
-        tile = program - pes * tiles
-        row, column = _place(tile, blocks, columns, GROUP)
-        token = dl.wait(signal_ptr + tile * pes, pes, "sys", "acquire", waitValue=epoch)
+        _store(c_ptr, total, row, column, N, BLOCK_M, BLOCK_N)
+        token = dl.wait(signal_ptr + tile * (pes - 1), pes - 1, "sys", "acquire", waitValue=epoch)
         stage = dl.consume_token(stage_ptr, token)
+        # Read by other threads than wrote it.
+        tl.debug_barrier()
         places = column * BLOCK_N + tl.arange(0, BLOCK_N)
         for part in range(0, BLOCK_M, ADD_M):
             rows = row * BLOCK_M + part + tl.arange(0, ADD_M)
             offsets = rows[:, None] * N + places[None, :]
             inside = places[None, :] < N
-            total = tl.zeros((ADD_M, BLOCK_N), tl.float32)
-            for source in range(pes):
-                total += tl.load(stage + source * M * N + offsets, mask=inside, other=0.0).to(tl.float32)
-            tl.store(c_ptr + offsets, total.to(c_ptr.dtype.element_ty), mask=inside)
+            sums = tl.load(c_ptr + offsets, mask=inside, other=0.0).to(tl.float32)
+            for source in range(pes - 1):
+                sums += tl.load(stage + source * M * N + offsets, mask=inside, other=0.0).to(tl.float32)
+            tl.store(c_ptr + offsets, sums.to(c_ptr.dtype.element_ty), mask=inside)
 
 
 TILE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP": 8}
@@ -184,13 +186,13 @@ class GemmReduceScatter:
         pes = shmem.n_pes()
         self.m, self.n, self.tile = m, n, tile
         self.tiles = (m // tile["BLOCK_M"]) * triton.cdiv(n, tile["BLOCK_N"])
-        self.stage = shmem.create_tensor((2, pes, m, n), dtype)
-        self.signals = shmem.create_signals(2 * pes * self.tiles).view(2, -1)
+        self.stage = shmem.create_tensor((2, max(1, pes - 1), m, n), dtype)
+        self.signals = shmem.create_signals(2 * max(1, pes - 1) * self.tiles).view(2, -1)
         self.epoch = 0
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
         self.epoch += 1
-        half, grid = self.epoch % 2, (shmem.n_pes() + 1) * self.tiles
+        half, grid = self.epoch % 2, shmem.n_pes() * self.tiles
         gemm_reduce_scatter_kernel[(grid,)](
             a, b, c, self.stage[half], self.signals[half], self.m, self.n, a.shape[1], self.epoch,
             ADD_M=min(32, self.tile["BLOCK_M"]), **self.tile, **LAUNCH,

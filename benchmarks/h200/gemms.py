@@ -128,8 +128,8 @@ def gemm_all_reduce(meeting: Meeting) -> None:
     """Few rows, as when a model generates: from a CUDA graph, and as called."""
     pes = shmem.n_pes()
     table = Table(f"GEMM-AllReduce, bf16, {pes} PEs on {torch.cuda.device_count()} GPUs; us")
-    names = ("torch.matmul", "NCCL", "ours", "kernel", "copies")
-    table.head(("M", "weight", "way", *names, "NCCL / ours", *(f"called: {name}" for name in names), "NCCL / ours"))
+    names = ("torch.matmul", "NCCL", "ours")
+    table.head(("M", "weight", *names, "NCCL / ours", *(f"called: {name}" for name in names), "NCCL / ours"))
     for n, wide in (WEIGHTS[0], WEIGHTS[2]):
         k = wide // pes
         b = random(k, n)
@@ -139,38 +139,25 @@ def gemm_all_reduce(meeting: Meeting) -> None:
 
 
 def few_rows(meeting: Meeting, names: tuple[str, ...], b: torch.Tensor, a: torch.Tensor) -> list[float | str]:
-    """Of torch.matmul, with NCCL, ours, and ours by each way: microseconds; and how much faster ours is than NCCL."""
+    """Of torch.matmul, with NCCL, and ours: microseconds; and how much faster ours is than with NCCL."""
     m, n = a.shape[0], b.shape[1]
     c = random(m, n)
     ways: Ways = {"torch.matmul": lambda: torch.matmul(a, b, out=c)}
     if dist.is_initialized():
         ways["NCCL"] = lambda: dist.all_reduce(torch.matmul(a, b, out=c))
-    ops = {"ours": MatmulAllReduce(m, n, DTYPE)}
-    if m >= 1024:
-        ops |= {way: MatmulAllReduce(m, n, DTYPE, way=way) for way in ("kernel", "copies")}
-    ways |= {name: partial(op, a, b) for name, op in ops.items()}
-    found: list[float | str] = [ops["ours"].way]
+    op = MatmulAllReduce(m, n, DTYPE)
+    ways["ours"] = lambda: op(a, b)
+    found: list[float | str] = []
     for graph in (True, False):
         times: dict[str, float | str] = dict.fromkeys(names, "-")
         for name, call in ways.items():
-            run = captured(name, call) if graph else lambda call=call: [call() for _ in range(20)]
-            if run:
-                times[name] = median_of(meeting, run) / 20 * 1e6
+            run = graph_of(call, 20) if graph else lambda call=call: [call() for _ in range(20)]
+            times[name] = median_of(meeting, run) / 20 * 1e6
         nccl, ours = times["NCCL"], times["ours"]
         ratio = nccl / ours if isinstance(nccl, float) and isinstance(ours, float) else "-"
         found += [*times.values(), ratio]
-    for op in ops.values():
-        op.free()
+    op.free()
     return found
-
-
-def captured(name: str, call: Call) -> Call | None:
-    """A graph of 20 calls; None if they cannot be captured, on all PEs."""
-    try:
-        return graph_of(call, 20)
-    except Exception as error:
-        say(f"{name}: no CUDA graph: {error}".splitlines()[0])
-        return None
 
 
 def check() -> None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-# pyright: reportArgumentType=false
+# pyright: reportArgumentType=false, reportPossiblyUnboundVariable=false
 """What `dl.*` costs beside stock Triton: a launch, and a cold compilation. One PE.
 
-`overhead.py stock` imports no triton_dist at all; `overhead.py ours` takes the same kernel with four `dl` operations.
-Both print JSON: microseconds of a launch, seconds of each cold compilation.
+`overhead.py stock` imports no triton_dist at all; `overhead.py ours` takes the same kernels with a few `dl` operations.
+Prints JSON: microseconds of a launch; of each kernel, median milliseconds of a cold compilation, and in it of our
+conversion (with what it makes for the linker), and of Triton's linking of device libraries.
 """
 
 from __future__ import annotations
@@ -12,56 +13,106 @@ import json
 import statistics
 import sys
 import time
+from collections import defaultdict
 
 import torch
 import triton
 import triton.language as tl
+from triton._C.libtriton import llvm
 
 OURS = sys.argv[1] == "ours"
 if OURS:
     import triton_dist.language as dl
     from triton_dist import shmem
+    from triton_dist.compiler import hook
 
 
 @triton.jit
-def stock_kernel(x_ptr, y_ptr, flag_ptr, n, BLOCK: tl.constexpr):
+def stock_copy(x_ptr, y_ptr, flag_ptr, n, BLOCK: tl.constexpr):
     for start in range(0, n, BLOCK):
         offsets = start + tl.arange(0, BLOCK)
         tl.store(y_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n), mask=offsets < n)
     tl.store(flag_ptr, 1)
 
 
+@triton.jit
+def stock_matmul(a_ptr, c_ptr, flag_ptr, K, BLOCK: tl.constexpr):
+    rows, inner = tl.arange(0, 128), tl.arange(0, BLOCK)
+    total = tl.zeros((128, 128), tl.float32)
+    for k in range(0, K, BLOCK):
+        a = tl.load(a_ptr + rows[:, None] * K + k + inner[None, :])
+        total = tl.dot(a.to(tl.float16), a.to(tl.float16).T, total)
+    tl.store(c_ptr + rows[:, None] * 128 + rows[None, :], total)
+    tl.store(flag_ptr, 1)
+
+
 if OURS:
 
     @triton.jit
-    def our_kernel(x_ptr, y_ptr, flag_ptr, n, BLOCK: tl.constexpr):
+    def our_copy(x_ptr, y_ptr, flag_ptr, n, BLOCK: tl.constexpr):
         target = dl.symm_at(y_ptr, dl.rank())
         for start in range(0, n, BLOCK):
             offsets = start + tl.arange(0, BLOCK)
             tl.store(target + offsets, tl.load(x_ptr + offsets, mask=offsets < n), mask=offsets < n)
         dl.notify(flag_ptr, 0, signal=1)
 
+    @triton.jit
+    def our_matmul(a_ptr, c_ptr, flag_ptr, K, BLOCK: tl.constexpr):
+        rows, inner = tl.arange(0, 128), tl.arange(0, BLOCK)
+        total = tl.zeros((128, 128), tl.float32)
+        for k in range(0, K, BLOCK):
+            a = tl.load(a_ptr + rows[:, None] * K + k + inner[None, :])
+            total = tl.dot(a.to(tl.float16), a.to(tl.float16).T, total)
+        target = dl.symm_at(c_ptr, dl.rank())
+        tl.store(target + rows[:, None] * 128 + rows[None, :], total)
+        dl.notify(flag_ptr, 0, signal=1)
+
+
+spent: dict[str, float] = defaultdict(float)
+
+
+def timed(owner, name: str, kind: str) -> None:
+    """Let `owner.name` count its time as one of `kind`."""
+    function = getattr(owner, name)
+
+    def call(*args, **kwargs):
+        began = time.perf_counter()
+        result = function(*args, **kwargs)
+        spent[kind] += time.perf_counter() - began
+        return result
+
+    setattr(owner, name, call)
+
 
 def main() -> None:
+    size = 128 * 128
     if OURS:
         shmem.init()
-        y, flag = shmem.create_tensor((4096,), torch.float32), shmem.create_signals(1)
+        timed(hook, "convert", "convert")
+        y, flag = shmem.create_tensor((size,), torch.float32), shmem.create_signals(1)
     else:
-        y, flag = torch.empty(4096, device="cuda"), torch.zeros(1, dtype=torch.int64, device="cuda")
-    kernel, x = our_kernel if OURS else stock_kernel, torch.ones(4096, device="cuda")
-    cold = [compiled(kernel, x, y, flag, 128 << i, warps) for warps in (1, 2, 4, 8) for i in range(4)]
-    launches = [launched(kernel, x, y, flag) for _ in range(15)]
-    # The first compilation warms Triton itself up, and here takes NVSHMEM's library apart.
-    print(json.dumps({"first": cold[0], "cold": statistics.median(cold[1:]), "launch": statistics.median(launches)}))
+        y, flag = torch.empty(size, device="cuda"), torch.zeros(1, dtype=torch.int64, device="cuda")
+    timed(llvm, "link_extern_libs", "link")
+    kernels, x = (our_copy, our_matmul) if OURS else (stock_copy, stock_matmul), torch.ones(size, device="cuda")
+    found: dict[str, object] = {}
+    for kernel, blocks, n in zip(kernels, ((128, 256, 512, 1024), (32, 64)), (4096, 128), strict=True):
+        variants = [compiled(kernel, x, y, flag, n, block, warps) for warps in (1, 2, 4, 8) for block in blocks]
+        # The first compilation warms Triton itself up, and here takes NVSHMEM's library apart.
+        found[kernel.__name__.split("_")[1]] = {
+            kind: round(statistics.median(v[kind] for v in variants[1:]) * 1e3, 1) for kind in variants[0]
+        }
+    found["launch"] = statistics.median(launched(kernels[0], x, y, flag) for _ in range(15))
+    print(json.dumps(found))
     if OURS:
         shmem.finalize()
 
 
-def compiled(kernel, x, y, flag, block: int, warps: int) -> float:
+def compiled(kernel, x, y, flag, n: int, block: int, warps: int) -> dict[str, float]:
+    spent.clear()
     began = time.perf_counter()
-    kernel[(1,)](x, y, flag, 4096, BLOCK=block, num_warps=warps)
+    kernel[(1,)](x, y, flag, n, BLOCK=block, num_warps=warps)
     torch.cuda.synchronize()
-    return time.perf_counter() - began
+    return {"cold": time.perf_counter() - began, "convert": spent["convert"], "link": spent["link"]}
 
 
 def launched(kernel, x, y, flag, calls: int = 500) -> float:

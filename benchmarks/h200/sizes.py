@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import gc
+import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import vendors
-from common import Clock, Meeting, Table, doing, graph_of, median_of, say
+from common import Clock, Meeting, Table, doing, graph_of, median_of, say, seconds
 
 from triton_dist import shmem
 from triton_dist.kernels import AllGather, AllReduce, ReduceScatter
@@ -47,6 +48,7 @@ class Kind:
 KINDS = (
     Kind("all-gather", "all-gather", lambda n, plan: AllGather((n,), DTYPE, plan=plan)),
     Kind("reduce-scatter", "reduce-scatter", lambda n, plan: ReduceScatter((n,), DTYPE, plan=plan)),
+    Kind("reduce-scatter, pull", "reduce-scatter", lambda n, plan: ReduceScatter((n,), DTYPE, pull=True, plan=plan)),
     Kind("all-reduce", "all-reduce", lambda n, plan: AllReduce((n,), DTYPE, plan=plan)),
 )
 ALGORITHMS = tuple(
@@ -80,16 +82,24 @@ class Case:
         run = graph_of(call, calls) if graph else lambda: [call() for _ in range(calls)]
         return median_of(self.meeting, run) / calls
 
-    def ours(self, plan: Plan | None, eager: bool = True) -> tuple[float, float, str]:
-        """From a graph, as called, and the plan."""
+    def alone(self, call: Call) -> float:
+        """Seconds of one call as the host makes it, to a device that has nothing else to do."""
+        call()
+        return statistics.median(self.meeting.slowest(seconds(call, 1)) for _ in range(15))
+
+    def ours(self, plan: Plan | None, eager: bool = True) -> tuple[float, float, float, str]:
+        """From a graph, as called, one call, and the plan."""
         with doing(self.kind.title, human(self.nbytes), plan):
             op = self.kind.make(self.count, plan)
             source = self.kind.shaped(torch.randn(self.kind.lengths(self.count)[0], device=shmem.device()).to(DTYPE))
+            if getattr(op, "input", None) is not None:
+                source = op.input.copy_(source)
             graph = self.time(lambda: op(source), graph=True)
             called = self.time(lambda: op(source), graph=False) if eager else 0.0
+            alone = self.alone(lambda: op(source)) if eager else 0.0
             text = f"{getattr(op, 'algorithm', '')} {op.plan.text}".strip()
             op.free()
-        return graph, called, text
+        return graph, called, alone, text
 
     def copies(self) -> float:
         """Copies of what a PE must send at least, to the others; where PEs share a GPU, of its own share too."""
@@ -111,14 +121,16 @@ class Case:
         return took
 
     def theirs(self) -> dict[str, float | str]:
-        """NCCL as called and from a graph, NVSHMEM as called and from a graph."""
+        """NCCL and NVSHMEM: as called, from a graph, and one call."""
         n, m = self.kind.lengths(self.count)
-        found: dict[str, float | str] = dict.fromkeys(("NCCL", "NCCL graph", "NVSHMEM", "NVSHMEM graph"), "-")
+        names = (f"{vendor}{how}" for vendor in ("NCCL", "NVSHMEM") for how in ("", " graph", " alone"))
+        found: dict[str, float | str] = dict.fromkeys(names, "-")
         source, out = (torch.zeros(size, device=shmem.device(), dtype=DTYPE) for size in (n, m))
         nccl = vendors.nccl_ways(self.kind.name, source, out)
         if nccl is not None:
             with doing("NCCL", self.kind.name, human(self.nbytes)):
                 found["NCCL"] = self.time(nccl, graph=False)
+                found["NCCL alone"] = self.alone(nccl)
                 found["NCCL graph"] = self.time(nccl, graph=True)
         del source, out, nccl
         ours, theirs = (shmem.create_tensor((size,), DTYPE) for size in (n, m))
@@ -126,6 +138,8 @@ class Case:
         with doing("NVSHMEM", self.kind.name, human(self.nbytes)):
             call = vendors.nvshmem_ways(self.kind.name, ours, theirs)
             found["NVSHMEM"] = self.time(call, False, few)
+            if self.nbytes <= 1 << 22:
+                found["NVSHMEM alone"] = self.alone(call)
             if vendors.GRAPHS:
                 found["NVSHMEM graph"] = self.time(call, True, few)
         shmem.barrier_all()
@@ -134,7 +148,7 @@ class Case:
         return found
 
     def row(self) -> tuple[object, ...]:
-        graph, called, plan = self.ours(None)
+        graph, called, alone, plan = self.ours(None)
         copies, theirs = self.copies(), self.theirs()
         moved = self.kind.sent(self.nbytes) / 1e9
         gc.collect()
@@ -143,6 +157,8 @@ class Case:
             *(ratio for name in ("NCCL graph", "NVSHMEM graph") for ratio in pair(theirs[name], graph)),
             called * 1e6,
             *(ratio for name in ("NCCL", "NVSHMEM") for ratio in pair(theirs[name], called)),
+            alone * 1e6,
+            *(ratio for name in ("NCCL alone", "NVSHMEM alone") for ratio in pair(theirs[name], alone)),
             plan,
         )  # fmt: skip
 
@@ -153,7 +169,8 @@ def pair(theirs: float | str, ours: float) -> tuple[float | str, float | str]:
 
 HEAD = (
     "collective", "size", "ours us", "GB/s sent", "copies us", "of copies", "NCCL us", "x NCCL", "NVSHMEM us",
-    "x NVSHMEM", "called: ours us", "NCCL us", "x NCCL", "NVSHMEM us", "x NVSHMEM", "plan",
+    "x NVSHMEM", "called: ours us", "NCCL us", "x NCCL", "NVSHMEM us", "x NVSHMEM",
+    "one call: ours us", "NCCL us", "x NCCL", "NVSHMEM us", "x NVSHMEM", "plan",
 )  # fmt: skip
 
 
@@ -168,8 +185,8 @@ def by_size(meeting: Meeting, largest: int, clock: Clock) -> None:
             if clock.late():
                 table.row((kind.title, human(nbytes), "no time"))
             elif kind in ALGORITHMS:
-                graph, _, plan = Case(meeting, kind, nbytes).ours(None, eager=False)
-                table.row((kind.title, human(nbytes), graph * 1e6, *["-"] * 12, plan))
+                graph, *_, plan = Case(meeting, kind, nbytes).ours(None, eager=False)
+                table.row((kind.title, human(nbytes), graph * 1e6, *["-"] * 17, plan))
             else:
                 table.row(Case(meeting, kind, nbytes).row())
 
@@ -202,11 +219,11 @@ def plans(count: int) -> Iterator[Plan | None]:
 
 def explore(meeting: Meeting, largest: int, clock: Clock) -> None:
     """Other plans than the one that the library chooses; the fastest first."""
-    for kind in (KINDS[0], KINDS[1], *ALGORITHMS):
+    for kind in (*KINDS[:3], *ALGORITHMS):
         for nbytes in (16 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20):
             if nbytes <= largest and not clock.late():
                 case = Case(meeting, kind, nbytes)
-                found = sorted((*case.ours(plan, eager=False)[::2], plan is None) for plan in plans(case.count))
+                found = sorted((*case.ours(plan, eager=False)[::3], plan is None) for plan in plans(case.count))
                 text = ", ".join(f"{took * 1e6:.1f} {'*' * own}{name}" for took, name, own in found[:8])
                 chosen = next(took for took, _, own in found if own)
                 copies = case.copies()

@@ -51,6 +51,9 @@ class FakeStreamOps:
     def __init__(self, raw: FakeBindings) -> None:
         self.calls = raw.calls
 
+    def current(self) -> int:
+        return 5
+
     def write(self, stream: int, address: int, value: int) -> None:
         self.calls.append(("write", stream, value))
         ctypes.c_uint64.from_address(address).value = value
@@ -119,8 +122,11 @@ def test_a_peer_that_is_far_away_is_reached_by_nvshmem() -> None:
     assert raw.calls[-1] == ("quiet_on_stream", 5)
     pe.get(torch.empty(16), made, 1)
     assert ("getmem_on_stream", 64, 1, 5) in raw.calls
-    pe.signal(pe.create_signals(1, torch.int64), 3, "set", 1)
-    assert raw.calls[-1] == ("signal_op_on_stream", 3, 9, 1, 5)
+    flag = pe.create_signals(1, torch.int64)
+    for signal in (lambda: pe.signal(flag, 3, "set", 1), lambda: pe.signal_sender(flag, 1)(3)):
+        raw.calls.clear()
+        signal()
+        assert raw.calls == [("signal_op_on_stream", 3, 9, 1, 5)]
     with pytest.raises(NvshmemError, match=r"cannot be reached by loads and stores.*shmem\.put"):
         pe.peer_tensor(made, 1)
     with pytest.raises(NvshmemError, match="must be contiguous"):
@@ -157,6 +163,23 @@ def test_a_stream_waits_for_a_signal(raw: FakeBindings, pe: CudaAdapter) -> None
         pe.stream_wait_signal(flags[1], 7, "ne")
     with pytest.raises(NotSymmetric):
         pe.stream_wait_signal(torch.zeros(1, dtype=torch.int64), 7)
+
+
+def test_signals_that_are_checked_once(raw: FakeBindings, pe: CudaAdapter) -> None:
+    flags = pe.create_signals(2, torch.int64)
+    send, clear, wait = pe.signal_sender(flags[1], 1), pe.signal_sender(flags[1], 0), pe.signal_waiter(flags[1])
+    raw.calls.clear()
+    send(3)
+    assert pe.peer_tensor(flags, 1).tolist() == [0, 3]
+    flags[1] = 4
+    wait(4)
+    clear(0)
+    assert raw.calls == [("write", 5, 3), ("wait", 5, 4, 4, "eq"), ("write", 5, 0)]
+    assert flags.tolist() == [0, 0]
+    with pytest.raises(PeOutOfRange):
+        pe.signal_sender(flags[1], 2)
+    with pytest.raises(NotSymmetric):
+        pe.signal_waiter(torch.zeros(1, dtype=torch.int64))
 
 
 class FakeDriver:

@@ -10,7 +10,7 @@ import triton.language as tl
 
 from tests.cuda.conftest import Compile, count
 from triton_dist.kernels.all_gather import push_all_gather_kernel
-from triton_dist.kernels.reduction import reduction_kernel
+from triton_dist.kernels.reduction import pull_reduction_kernel, reduction_kernel
 
 TYPES = {"signal_ptr": "*i64", "count_ptr": "*i64"}
 NARROW = r"(ld|st)\.global(\.(?!v4)\w+)*\.[bu](8|16|32)\b"
@@ -31,6 +31,15 @@ def test_reductions(compiled: Compile, kind: int, pes: int) -> None:
     assert count(made, r"ld\.global(\.\w+)*\.v4\.b32") >= 2 * pes
     # One for the pieces that are sent; for the two-shot one for the sums as well.
     assert count(made, r"st\.release\.sys") == (2 if kind == 2 else 1)
+
+
+def test_pull(compiled: Compile) -> None:
+    constants = {"ACCUMULATOR": tl.float32, "BLOCK": 4096, "PES": 4}
+    types = types_of(pull_reduction_kernel, constants)
+    made = compiled(pull_reduction_kernel, *types, constants=constants, num_warps=8)
+    assert count(made, r"^call\b") == 0
+    assert count(made, NARROW) == 0
+    assert count(made, r"ld\.global(\.\w+)*\.v4\.b32") == 8
 
 
 @pytest.mark.parametrize("direct", [False, True])

@@ -47,15 +47,19 @@ def test_all_gather(count: int, pes: int, direct: bool, plan: Plan | None) -> No
 
 
 @pytest.mark.parametrize("plan", [None, SMALL], ids=["plan by size", "small pieces"])
+@pytest.mark.parametrize("pull", [False, True])
 @pytest.mark.parametrize("pes", PES)
 @pytest.mark.parametrize("count", COUNTS)
-def test_reduce_scatter(count: int, pes: int, plan: Plan | None) -> None:
+def test_reduce_scatter(count: int, pes: int, pull: bool, plan: Plan | None) -> None:
     def scatter() -> None:
         me = shmem.my_pe()
-        with ReduceScatter((count,), torch.float32, plan=plan) as op:
+        with ReduceScatter((count,), torch.float32, pull=pull, plan=plan) as op:
             for call in range(5):
                 inputs = [data_of(pe, call, pes * count).view(pes, count) for pe in range(pes)]
-                torch.testing.assert_close(op(inputs[me]), torch.stack(inputs)[:, me].sum(0), rtol=0, atol=0)
+                parts = inputs[me]
+                if pull and call % 2:  # made in place
+                    parts = op.input.copy_(parts)
+                torch.testing.assert_close(op(parts), torch.stack(inputs)[:, me].sum(0), rtol=0, atol=0)
 
     run_pes(scatter, pes)
 

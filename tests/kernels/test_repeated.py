@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+import triton
+from triton.compiler import CompiledKernel
 
 from triton_dist import shmem
 from triton_dist.kernels import repeated
@@ -30,8 +33,16 @@ class FakeKernel:
 
 
 class Compiled:
+    """As Triton's: `run`, with grid, stream, function, metadata and hooks first, or `compiled[grid](...)`."""
+
+    function, packed_metadata = "function", "metadata"
+
     def __init__(self, calls: list[tuple[Any, ...]], variant: int) -> None:
         self.calls, self.variant = calls, variant
+
+    def run(self, *arguments: Any) -> None:
+        assert arguments[:9] == (3, 1, 1, 5, "function", "metadata", None, None, None)
+        self.calls.append((self.variant, *arguments[9:]))
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
         return lambda *arguments: self.calls.append((grid, self.variant, *arguments))
@@ -43,8 +54,42 @@ def memory() -> torch.Tensor:
     return whole[-whole.data_ptr() % 64 // 4 :]
 
 
-def test_a_variant_is_looked_up_once(monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor) -> None:
+def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shmem, "device", lambda: torch.device("cuda"))
+    monkeypatch.setattr(repeated, "_stream", lambda: 5)
+
+
+def test_who_listens_to_launches_hears_of_them(monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor) -> None:
+    on_a_gpu(monkeypatch)
+    kernel = FakeKernel()
+    launch = Repeated(kernel, 3, [EACH_TIME], 4)
+    launch(memory)
+
+    def hook(metadata: Any) -> None:
+        del metadata
+
+    triton.knobs.runtime.launch_enter_hook.add(hook)
+    try:
+        launch(memory)
+    finally:
+        triton.knobs.runtime.launch_enter_hook.remove(hook)
+    launch(memory)
+    # Triton's own way tells them.
+    assert kernel.fast == [((3, 1, 1), 1, memory.data_ptr()), (1, memory.data_ptr())]
+
+
+def test_a_compiled_kernel_is_launched_as_triton_does() -> None:
+    """The order of what comes before the kernel's own arguments."""
+    text = inspect.getsource(CompiledKernel.__getitem__)
+    order = [
+        "self.run(grid[0], grid[1], grid[2], stream, self.function, self.packed_metadata, launch_metadata,",
+        "knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook, *args)",
+    ]
+    assert all(part in text for part in order), text
+
+
+def test_a_variant_is_looked_up_once(monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor) -> None:
+    on_a_gpu(monkeypatch)
     kernel, fixed, at = FakeKernel(), torch.zeros(2), memory.data_ptr()
     launch = Repeated(kernel, 3, [EACH_TIME, fixed, 7, EACH_TIME], 4)
     launch(memory, memory)
@@ -57,9 +102,9 @@ def test_a_variant_is_looked_up_once(monkeypatch: pytest.MonkeyPatch, memory: to
     for call in kernel.slow:  # Triton itself gets tensors
         assert [value is fixed for value in call] == [False, False, True, False, False, False]
     assert kernel.fast == [
-        ((3, 1, 1), 1, at + 16, fixed.data_ptr(), 7, at + 32),
-        ((3, 1, 1), 2, at + 16, fixed.data_ptr(), 7, at + 8),
-        ((3, 1, 1), 1, at, fixed.data_ptr(), 7, at),
+        (1, at + 16, fixed.data_ptr(), 7, at + 32),
+        (2, at + 16, fixed.data_ptr(), 7, at + 8),
+        (1, at, fixed.data_ptr(), 7, at),
     ]
 
 

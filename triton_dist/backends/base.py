@@ -9,7 +9,7 @@ without touching this repository. Nothing outside `backends/<name>/` (and its de
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -143,6 +143,14 @@ class RuntimeAdapter(ABC):
     def stream_wait_signal(self, signal: torch.Tensor, value: int, cmp: str = "ge") -> None:
         """What follows on the current stream follows `signal`; where there are no streams, waits."""
         self.wait_signal(signal, value, cmp)
+
+    def signal_sender(self, signal: torch.Tensor, pe: int) -> Callable[[int], None]:
+        """A function that sets `signal` of `pe` in order of the current stream: checked once, called often."""
+        return lambda value: self.signal(signal, value, "set", pe)
+
+    def signal_waiter(self, signal: torch.Tensor) -> Callable[[int], None]:
+        """A function that lets the current stream wait until `signal` has a value: checked once, called often."""
+        return lambda value: self.stream_wait_signal(signal, value, "eq")
 
     def is_symmetric(self, tensor: torch.Tensor) -> bool:
         """Whether `tensor` is, or is a view of, a live tensor of this PE's heap."""

@@ -23,11 +23,12 @@ DIRECT_BYTES = 512 << 10
 
 
 @triton.jit
-def _push(shard_ptr, target_ptr, me, begin, piece, count, BLOCK: tl.constexpr, PES: tl.constexpr):
-    """A piece to all other PEs: read once, written to each; everyone begins with another one."""
+def _push(shard_ptr, target_ptr, own_ptr, me, begin, piece, count, BLOCK: tl.constexpr, PES: tl.constexpr):
+    """A piece to all PEs: read once, written to each; after the own one, everyone begins with another one."""
     for start in range(begin, begin + piece, BLOCK):
         offsets = start + tl.arange(0, BLOCK)
         values = tl.load(shard_ptr + offsets, mask=offsets < count)
+        tl.store(own_ptr + offsets, values, mask=offsets < count)
         for step in tl.static_range(1, PES):
             tl.store(dl.symm_at(target_ptr, (me + step) % PES) + offsets, values, mask=offsets < count)
 
@@ -61,9 +62,8 @@ def push_all_gather_kernel(
         stage_ptr += (number % 2) * PES * count
         target_ptr = stage_ptr + mine
     for index in range(program, pieces, programs):
-        _push(shard_ptr, target_ptr, me, index * piece, piece, count, BLOCK, PES)
+        _push(shard_ptr, target_ptr, out_ptr + mine, me, index * piece, piece, count, BLOCK, PES)
         tell_all(slots_of(signal_ptr, number, 0, 2, index, pieces, PES), number, me, PES)
-        _copy(shard_ptr, out_ptr + mine, index * piece, piece, count, BLOCK)
     for index in range(program, pieces, programs):
         token = await_all(slots_of(signal_ptr, number, 0, 2, index, pieces, PES), number, PES)
         if not DIRECT:

@@ -10,27 +10,45 @@ import torch
 from triton_dist import shmem
 from triton_dist.kernels.counted import Counted, Plan
 from triton_dist.kernels.exchange import check_operand
-from triton_dist.kernels.reduction import SCATTER, accumulator_of, reduction_kernel
+from triton_dist.kernels.reduction import SCATTER, accumulator_of, pull_reduction_kernel, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
 
 
 class ReduceScatter(Counted):
-    """Sums parts of `shape`. Every PE makes the same calls in the same order; a CUDA graph may hold them."""
+    """Sums parts of `shape`. Every PE makes the same calls in the same order; a CUDA graph may hold them.
 
-    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, *, plan: Plan | None = None) -> None:
+    Parts are pushed, from any tensor. `pull`: the op has a symmetric tensor `input`, n_pes x shape, whose parts are
+    read where they lie. So no memory is needed for what comes, and less is read and written: better where PEs share
+    the memory's bandwidth. Parts that are elsewhere are copied to `input` first.
+    """
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: torch.dtype, *, pull: bool = False, plan: Plan | None = None
+    ) -> None:
         count, pes = math.prod(shape), shmem.n_pes()
-        self.shape, self._whole = shape, (pes, *shape)
-        super().__init__((pes, *shape), dtype, count, 1, plan)
+        self.shape, self._whole, self.input = shape, (pes, *shape), None
+        super().__init__((1,) if pull else (pes, *shape), dtype, count, 2 if pull else 1, plan)
         self.result = torch.empty(shape, dtype=dtype, device=shmem.device())
-        self._launch = self._repeated(reduction_kernel, [
-            EACH_TIME, self._stage, EACH_TIME, self._signals, self._numbers, pes * count, count, self.plan.piece,
-            self._pieces, SCATTER, accumulator_of(dtype), self.plan.block, pes,
-        ])  # fmt: skip
+        of_all = self._signals, self._numbers
+        how = accumulator_of(dtype), self.plan.block, pes
+        if pull:
+            self.input = self._make_symmetric((pes, *shape))
+            arguments = [self.input, EACH_TIME, *of_all, count, self.plan.piece, self._pieces, *how]
+            self._launch = self._repeated(pull_reduction_kernel, arguments)
+        else:
+            sizes = pes * count, count, self.plan.piece, self._pieces
+            arguments = [EACH_TIME, self._stage, EACH_TIME, *of_all, *sizes, SCATTER, *how]
+            self._launch = self._repeated(reduction_kernel, arguments)
 
     def __call__(self, parts: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """The sum of everyone's `parts[my_pe]`; `parts` is n_pes x shape. In `out`, or valid until the next call."""
         check_operand("ReduceScatter", "parts", parts, self._whole, self.dtype)
         out = self.result if out is None else out
         check_operand("ReduceScatter", "out", out, self.shape, self.dtype)
-        self._launch(parts.contiguous(), out)
+        if self.input is None:
+            self._launch(parts.contiguous(), out)
+        else:
+            if parts.data_ptr() != self.input.data_ptr():
+                self.input.copy_(parts)
+            self._launch(out)
         return out

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What a kernel receives is not what Python passes to it.
 # pyright: reportArgumentType=false, reportGeneralTypeIssues=false, reportCallIssue=false
-"""Sums over the PEs, in one kernel: reduce-scatter, one-shot and two-shot all-reduce. All of them push."""
+"""Sums over the PEs, in one kernel: reduce-scatter, one-shot and two-shot all-reduce, which push; one that pulls."""
 
 from __future__ import annotations
 
@@ -103,6 +103,33 @@ def reduction_kernel(
     if KIND == TWO_SHOT:
         for index in range(program, pieces, programs):
             await_all(slots_of(signal_ptr, number, 1, PHASES, index, pieces, PES), number, PES)
+    call_done(count_ptr, number)
+
+
+@triton_dist.jit
+def pull_reduction_kernel(
+    in_ptr, out_ptr, signal_ptr, count_ptr, count, piece, pieces,
+    ACCUMULATOR: tl.constexpr, BLOCK: tl.constexpr, PES: tl.constexpr,
+):
+    """The sum of everyone's part for this PE, read where it lies. `in` is symmetric: PES x count elements."""
+    number = call_number(count_ptr)
+    me = dl.rank()
+    program, programs = tl.program_id(0), tl.num_programs(0)
+    ready = slots_of(signal_ptr, number, 0, 2, program, pieces, PES)
+    done = slots_of(signal_ptr, number, 1, 2, program, pieces, PES)
+    tell_all(ready, number, me, PES)
+    mine_ptr = dl.consume_token(in_ptr + tl.cast(me, tl.int64) * count, await_all(ready, number, PES))
+    for index in range(program, pieces, programs):
+        for start in range(index * piece, (index + 1) * piece, BLOCK):
+            offsets = start + tl.arange(0, BLOCK)
+            sums = tl.zeros((BLOCK,), ACCUMULATOR)
+            for step in tl.static_range(PES):  # everyone begins at home: no PE is read by all at once
+                source_ptr = dl.symm_at(mine_ptr, (me + step) % PES)
+                sums += tl.load(source_ptr + offsets, mask=offsets < count, other=0).to(ACCUMULATOR)
+            tl.store(out_ptr + offsets, sums.to(out_ptr.dtype.element_ty), mask=offsets < count)
+    # Nobody writes its input again before all have read it.
+    tell_all(done, number, me, PES)
+    await_all(done, number, PES)
     call_done(count_ptr, number)
 
 

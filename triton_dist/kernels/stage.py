@@ -27,7 +27,14 @@ class Stage:
         self._pe, self._pes = shmem.my_pe(), shmem.n_pes()
         self.buffer = shmem.create_tensor(shape, dtype)
         self._on = [shmem.peer_tensor(self.buffer, pe) for pe in range(self._pes)]
-        self._lent, self._told = shmem.create_signals(self._pes), shmem.create_signals(slots)
+        self._signals = shmem.create_signals(self._pes + slots)
+        # First a signal for each PE that may lend, then those that tell.
+        adapter = shmem.adapter()
+        self._waits = [adapter.signal_waiter(signal) for signal in self._signals]
+        self._clears = [adapter.signal_sender(signal, self._pe) for signal in self._signals]
+        self._sends = [
+            [adapter.signal_sender(signal, pe) for signal in self._signals] for pe in range(self._pes)
+        ]
 
     def on(self, pe: int) -> torch.Tensor:
         """The buffer of `pe`."""
@@ -35,23 +42,23 @@ class Stage:
 
     def lend(self) -> None:
         for step in range(1, self._pes):
-            shmem.signal(self._lent[self._pe], 1, "set", (self._pe + step) % self._pes)
+            self._sends[(self._pe + step) % self._pes][self._pe](1)
 
     def await_lent(self, pe: int) -> None:
-        self._await(self._lent[pe])
+        self._await(pe)
 
     def tell(self, pe: int, slot: int) -> None:
-        shmem.signal(self._told[slot], 1, "set", pe)
+        self._sends[pe][self._pes + slot](1)
 
     def await_told(self, slot: int) -> None:
-        self._await(self._told[slot])
+        self._await(self._pes + slot)
 
-    def _await(self, signal: torch.Tensor) -> None:
-        shmem.stream_wait_signal(signal, 1, "eq")
-        shmem.signal(signal, 0, "set", self._pe)
+    def _await(self, index: int) -> None:
+        self._waits[index](1)
+        self._clears[index](0)
 
     def free(self) -> None:
         """Collective; waits until no PE uses it."""
         shmem.barrier_all()
-        for tensor in (self._told, self._lent, self.buffer):
+        for tensor in (self._signals, self.buffer):
             shmem.free_tensor(tensor)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -364,6 +364,23 @@ class CudaAdapter(RuntimeAdapter):
             expected=f"{cmp} {value}",
             seen=seen,
         )
+
+    def signal_sender(self, signal: torch.Tensor, pe: int) -> Callable[[int], None]:
+        call = self._call("signal_sender")
+        peer = checks.check_pe(pe, self._config.n_pes, call)
+        self._signal_kind(signal, call)
+        address = self._address_on(self._locate(signal, "the signal", call), signal.data_ptr(), peer)
+        if not address:
+            return super().signal_sender(signal, pe)
+        write, stream = self._stream_ops.write, self._stream_ops.current
+        return lambda value: write(stream(), address, value)
+
+    def signal_waiter(self, signal: torch.Tensor) -> Callable[[int], None]:
+        call = self._call("signal_waiter")
+        self._signal_kind(signal, call)
+        self._locate(signal, "the signal", call)
+        wait, stream, address = self._stream_ops.wait, self._stream_ops.current, signal.data_ptr()
+        return lambda value: wait(stream(), address, value, "eq")
 
     def _signal_kind(self, signal: torch.Tensor, call: Call) -> checks.SignalKind:
         checks.require_tensor(signal, "the signal", call)

@@ -24,7 +24,16 @@ class StreamOps:
         except ImportError as error:
             fix = "Install it: pip install 'triton-dist-sdk[cuda]' (or [cuda12])."
             raise NvshmemError(call="shmem.init", detail=f"cuda-bindings is missing ({error}).", fix=fix) from error
+        import torch
+
         self._driver: Any = driver
+        # A raw handle: making torch's object takes longer than the memory operation.
+        self._current = torch._C._cuda_getCurrentRawStream  # pyright: ignore
+        self._device = torch.cuda.current_device()
+
+    def current(self) -> int:
+        """The current stream."""
+        return self._current(self._device)
 
     def write(self, stream: int, address: int, value: int) -> None:
         """Store `value` once all that the stream did before is done and seen."""
@@ -35,7 +44,7 @@ class StreamOps:
         self._call("cuStreamWaitValue64", stream, address, value, WAITS[cmp])
 
     def _call(self, name: str, *args: int) -> None:
-        (status,) = getattr(self._driver, name)(*args)
-        if int(status):
+        status = getattr(self._driver, name)(*args)[0]
+        if status:
             fix = "Does the GPU have stream memory operations?"
             raise NvshmemError(call=name, detail=f"CUDA says {status!r}.", fix=fix)
