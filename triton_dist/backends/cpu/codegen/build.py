@@ -53,8 +53,38 @@ def like(value: Value, scalar: ir.Type) -> ir.Type:
 def full(type_: ir.Type, number: float) -> ir.Constant:
     """A constant of a scalar or vector type with `number` in every lane."""
     if isinstance(type_, ir.VectorType):
-        return ir.Constant(type_, [ir.Constant(type_.element, number)] * type_.count)
+        return _vector(type_.element, type_.count, repr(number), (number,))
     return ir.Constant(type_, number)
+
+
+class _Constants(dict[Any, ir.Constant]):
+    """Vector constants by what they hold: making one, and writing it as text, takes as long as its lanes are many."""
+
+    def keep(self, key: Any, make: Callable[[], ir.Constant]) -> ir.Constant:
+        found = self.get(key)
+        if found is None:
+            if len(self) >= 4096:
+                self.clear()
+            found = self[key] = make()
+        return found
+
+
+_constants = _Constants()
+
+
+def _vector(element: ir.Type, count: int, key: str, numbers: Sequence[float]) -> ir.Constant:
+    """A vector constant, of one number (all lanes) or as many as lanes. `key` is its text: -0.0 is not 0.0."""
+
+    def make() -> ir.Constant:
+        lanes = [ir.Constant(element, n) for n in numbers]
+        return ir.Constant(ir.VectorType(element, count), lanes if len(lanes) == count else lanes * count)
+
+    return _constants.keep((str(element), count, key), make)
+
+
+def undefined(type_: ir.Type) -> ir.Constant:
+    """A vector of which nothing is said."""
+    return _constants.keep((str(type_), ir.Undefined), lambda: ir.Constant(type_, ir.Undefined))
 
 
 def _wrap(value: int, type_: Any) -> int:
@@ -113,16 +143,16 @@ class Builder(IRBuilder):
             and not isinstance(value.constant, ir.Value)
             and value.constant is not ir.Undefined
         ):
-            return ir.Constant(vector, [value] * count)
-        one = self.insert_element(ir.Constant(vector, ir.Undefined), value, const(I32, 0))
-        return self.shuffle_vector(one, ir.Constant(vector, ir.Undefined), full(ir.VectorType(I32, count), 0))
+            key = (str(value.type), count, value.get_reference())
+            return _constants.keep(key, lambda: ir.Constant(vector, [value] * count))
+        one = self.insert_element(undefined(vector), value, const(I32, 0))
+        return self.shuffle_vector(one, undefined(vector), full(ir.VectorType(I32, count), 0))
 
     def lane_constant(self, type_: ir.Type, lanes: Sequence[int]) -> Value:
-        return ir.Constant(ir.VectorType(type_, len(lanes)), [ir.Constant(type_, n) for n in lanes])
+        return _vector(type_, len(lanes), str(lanes), lanes)
 
     def shuffle(self, value: Value, lanes: Sequence[int]) -> Value:
-        mask = ir.Constant(ir.VectorType(I32, len(lanes)), [ir.Constant(I32, n) for n in lanes])
-        return self.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), mask)
+        return self.shuffle_vector(value, undefined(value.type), self.lane_constant(I32, lanes))
 
     def store_ordered(self, value: Value, pointer: Value, ordering: str, align: int) -> None:
         """An atomic store (llvmlite's own wants a typed pointer)."""
@@ -134,8 +164,7 @@ class Builder(IRBuilder):
 
     def shuffle_pair(self, x: Value, y: Value, lanes: Sequence[int]) -> Value:
         """Lanes of two vectors, y's numbered after x's."""
-        mask = ir.Constant(ir.VectorType(I32, len(lanes)), [ir.Constant(I32, n) for n in lanes])
-        return self.shuffle_vector(x, y, mask)
+        return self.shuffle_vector(x, y, self.lane_constant(I32, lanes))
 
     def call_intrinsic(self, name: str, result: ir.Type, args: Sequence[Value]) -> Value:
         """Call an LLVM intrinsic (or any external function) by its full name."""

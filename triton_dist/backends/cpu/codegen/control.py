@@ -14,7 +14,7 @@ import llvmlite.ir as ir
 
 from . import uses
 from .attrs import get
-from .build import Value, const
+from .build import Value, const, i64
 from .kernel import Flow, Kernel, handles
 from .ltypes import I32, I64, Elem, elem_of, shape_of
 from .memory import materialise, materialise_together
@@ -318,10 +318,15 @@ def _enter(k: Kernel, block: Any, cells: Sequence[Cell]) -> None:
     k.block_ops(block)
 
 
+POLLS = frozenset({"tt.atomic_rmw", "tt.atomic_cas", "tt.load"})
+MASK = {"tt.atomic_rmw": 2, "tt.atomic_cas": 3, "tt.load": 1}
+"""Which operand is the mask. (A compare-and-swap has none.)"""
+
+
 def _spins(op: Any) -> bool:
     """A loop that polls memory: it must yield, and see the deadline."""
     names = {inner.name for inner in op.walk()}
-    polls = bool(names & {"tt.atomic_rmw", "tt.atomic_cas", "tt.load"})
+    polls = bool(names & POLLS)
     return polls and not names & {"tt.store", "tt.dot", "scf.for", "tt.reduce"}
 
 
@@ -336,8 +341,19 @@ def _patience(k: Kernel) -> Value:
 def _relax(k: Kernel, op: Any, patience: Value) -> None:
     from .extern import call
 
-    call(k, op, "td_relax", I32, [patience])
+    call(k, op, "td_relax", I32, [patience, *_polled(k, op)])
     k.check_abort()
+
+
+def _polled(k: Kernel, op: Any) -> list[Value]:
+    """Address, size and value seen of the one word that a polling loop looks at; zeros if that is not so simple."""
+    polls = [inner for inner in op.walk() if inner.name in POLLS]
+    if len(polls) == 1 and polls[0].parent_block() is op.regions[0].blocks[0]:
+        result = polls[0].results[0]
+        elem, masked = elem_of(result.type), k.optional(polls[0], MASK[polls[0].name])
+        if masked is None and shape_of(result.type) is None and elem.kind == "int" and elem.bits >= 8:
+            return [k.scalar(polls[0].operands[0]), i64(elem.size), k.b.resize(k.scalar(result), I64)]
+    return [i64(0)] * 3
 
 
 # Functions

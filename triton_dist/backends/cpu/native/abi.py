@@ -34,6 +34,9 @@ class Launch(ctypes.Structure):
         ("range_count", c_int64),
         ("spare", c_uint64 * 8),  # where accesses to bad addresses go instead
         ("id", c_int64),  # serial number, for traces
+        ("parked", c_uint64),  # waiters that sleep: see park.ll
+        ("park_lock", c_int64),
+        ("watched", c_int64),  # one waiter looks at the signals of those that sleep
     ]
 
 

@@ -133,10 +133,15 @@ def _fill(file: str, **values: object) -> str:
     x86 = platform.machine() in ("x86_64", "AMD64")
     values["pause"] = 'call void asm sideeffect "pause", ""()' if x86 else 'call void asm sideeffect "yield", ""()'
     values["futex"] = 202 if x86 else 98
+    values["crowd"] = CROWD
     for prefix, structure in (("state", DeviceState), ("fault", Fault), ("launch", Launch)):
         for field, at in vars(_offsets(structure)).items():
             values[f"{prefix}.{field}"] = at
     return _Dotted(_text(file)).substitute(values)
+
+
+CROWD = 32
+"""Workers of a launch above which programs that wait long are parked."""
 
 
 def _extend(type_: str, value: str, signed: bool = True) -> str:
@@ -147,7 +152,7 @@ def _extend(type_: str, value: str, signed: bool = True) -> str:
 
 def runtime_ir() -> str:
     """LLVM IR of the whole native runtime."""
-    parts = [_fill("runtime.ll"), _fill("shmem.ll")]
+    parts = [_fill("runtime.ll"), _fill("park.ll"), _fill("shmem.ll")]
     for bits in (8, 16, 32, 64):
         t = f"i{bits}"
         values = {"t": t, "size": bits // 8, "ext_value": _extend(t, "%value"), "ext_seen": _extend(t, "%seen")}

@@ -115,7 +115,8 @@ define internal i1 @tracing(ptr %launch) alwaysinline nounwind {
 }
 
 ; Back-off of everything that waits: spin, then yield, then sleep, which leaves a shared core to those who compute. %patience is {rounds so far, start time}. Returns 1 if the program must leave.
-define i32 @td_backoff(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 %slot, i64 %expected, i64 %seen) noinline nounwind {
+; What is waited for lies at %at, in %size bytes (0: not known); where many wait, the program is parked.
+define i32 @td_backoff_at(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 %slot, i64 %expected, i64 %seen, i64 %at, i64 %size) noinline nounwind {
   %old = load i64, ptr %patience
   %n = add i64 %old, 1
   store i64 %n, ptr %patience
@@ -138,6 +139,23 @@ yield:
   %long = icmp ugt i64 %n, 512
   br i1 %long, label %sleep, label %sometimes
 sleep:
+  %wp = getelementptr i8, ptr %launch, i64 ${launch.workers}
+  %workers = load atomic i64, ptr %wp monotonic, align 8
+  %many = icmp ugt i64 %workers, ${crowd}
+  %known = icmp ne i64 %size, 0
+  %crowded = and i1 %many, %known
+  br i1 %crowded, label %park, label %nap
+park:
+  %since = load i64, ptr %tp
+  %pstate = call ptr @state_of(ptr %launch)
+  %plp = getelementptr i8, ptr %pstate, i64 ${state.timeout_ns}
+  %plimit = load i64, ptr %plp
+  %ever = icmp eq i64 %plimit, 0
+  %until = add i64 %since, %plimit
+  %by = select i1 %ever, i64 9223372036854775807, i64 %until
+  call void @td_park(ptr %launch, i64 %at, i64 %size, i64 %seen, i64 %by)
+  br label %check
+nap:
   %ts = alloca [2 x i64]
   store [2 x i64] [i64 0, i64 50000], ptr %ts
   %rc2 = call i32 @nanosleep(ptr %ts, ptr null)
@@ -181,9 +199,14 @@ go:
   ret i32 0
 }
 
-; A loop of the user's own that polls memory.
-define i32 @td_relax(ptr %launch, i32 %program, i32 %site, ptr %patience) nounwind {
-  %r = call i32 @td_backoff(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 0, i64 0, i64 0)
+define i32 @td_backoff(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 %slot, i64 %expected, i64 %seen) nounwind {
+  %r = call i32 @td_backoff_at(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 %slot, i64 %expected, i64 %seen, i64 0, i64 0)
+  ret i32 %r
+}
+
+; A loop of the user's own that polls memory: at %at, in %size bytes, or if that is 0, somewhere.
+define i32 @td_relax(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 %at, i64 %size, i64 %seen) nounwind {
+  %r = call i32 @td_backoff_at(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 0, i64 0, i64 %seen, i64 %at, i64 %size)
   ret i32 %r
 }
 

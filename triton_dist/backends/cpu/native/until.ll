@@ -15,7 +15,7 @@ poll:
 wait:
   %expected64 = ${ext_value}
   %seen64 = ${ext_seen}
-  %leave = call i32 @td_backoff(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 %slot, i64 %expected64, i64 %seen64)
+  %leave = call i32 @td_backoff_at(ptr %launch, i32 %program, i32 %site, ptr %patience, i64 %slot, i64 %expected64, i64 %seen64, i64 %slot, i64 ${size})
   %go = icmp eq i32 %leave, 0
   br i1 %go, label %poll, label %end
 end:

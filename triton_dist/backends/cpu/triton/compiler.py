@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 import importlib.metadata
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -168,6 +171,19 @@ def make_distributed(module: Any, metadata: dict[str, Any]) -> str:
     return ir.print_module(parsed)
 
 
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """No cyclic garbage collection: it would look at all of torch's objects for the sake of the many made here."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_uncollected()
 def make_llir(text: str, metadata: dict[str, Any], options: CpuOptions) -> str:
     """The back end's conversion, then LLVM IR."""
     from triton_dist import backends, ir, knobs, platform
