@@ -97,6 +97,44 @@ def test_programs_of_a_grid_may_wait_for_the_last(programs: int) -> None:
     assert out.tolist() == list(range(programs))
 
 
+@triton.jit
+def chain(signals, out, n, UP: tl.constexpr, POLL: tl.constexpr):
+    """Each program waits for its neighbour."""
+    pid = tl.program_id(0)
+    neighbour = pid + 1 if UP else pid - 1
+    if (neighbour >= 0) & (neighbour < n):
+        if POLL:
+            while tl.atomic_add(signals + neighbour, 0) == 0:
+                pass
+        else:
+            dl.wait(signals + neighbour, 1, "sys", "acquire", waitValue=3)
+    tl.store(out + pid, pid)
+    tl.atomic_xchg(signals + pid, 3, sem="release")
+
+
+@pytest.mark.parametrize("poll", [False, True])
+@pytest.mark.parametrize("up", [False, True])
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_thousands_of_programs_wait_in_a_chain(dtype: torch.dtype, up: bool, poll: bool) -> None:
+    """One that sleeps and looks in each of the threads would take all the time there is: some milliseconds a link."""
+    n = 2000
+    signals, out = torch.zeros(n, dtype=dtype), torch.full((n,), -1, dtype=torch.int32)
+    with knobs.scope(num_threads=2, wait_timeout=60):
+        chain[(n,)](signals, out, n, UP=up, POLL=poll)
+    assert torch.equal(out, torch.arange(n, dtype=torch.int32))
+    assert bool((signals == 3).all())
+
+
+@pytest.mark.parametrize("poll", [False, True])
+def test_a_crowd_that_waits_in_vain_ends_at_the_deadline(poll: bool) -> None:
+    signals, out = torch.zeros(400, dtype=torch.int32), torch.zeros(400, dtype=torch.int32)
+    begin = time.monotonic()
+    with knobs.scope(num_threads=2, wait_timeout=1.0), pytest.raises(errors.WaitTimeout):
+        # One program too few: the last one's neighbour never runs.
+        chain[(399,)](signals, out, 400, UP=True, POLL=poll)
+    assert time.monotonic() - begin < 20
+
+
 def test_kernels_run_after_a_timeout() -> None:
     flag, out = torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int32)
 

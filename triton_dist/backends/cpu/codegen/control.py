@@ -14,7 +14,7 @@ import llvmlite.ir as ir
 
 from . import uses
 from .attrs import get
-from .build import Value, const, i64
+from .build import Value, const, i64, known
 from .kernel import Flow, Kernel, handles
 from .ltypes import I32, I64, Elem, elem_of, shape_of
 from .memory import materialise, materialise_together
@@ -299,10 +299,11 @@ def while_loop(k: Kernel, op: Any) -> None:
         _enter(k, before, entering)
         test = before.last_op
         _write(k, passing, [k.env[v] for v in list(test.operands)[1:]])
-        if patience is not None:
-            _relax(k, op, patience)
         k.b.cbranch(k.scalar(test.operands[0]), body, done)
     k.b.position_at_end(body)
+    if patience is not None:
+        # Only if the loop goes on: what it sees now is what it waits to see changed.
+        _relax(k, op, patience)
     with k.scratch():
         _enter(k, after, passing)
         _write(k, entering, [k.env[v] for v in after.last_op.operands])
@@ -350,8 +351,9 @@ def _polled(k: Kernel, op: Any) -> list[Value]:
     polls = [inner for inner in op.walk() if inner.name in POLLS]
     if len(polls) == 1 and polls[0].parent_block() is op.regions[0].blocks[0]:
         result = polls[0].results[0]
-        elem, masked = elem_of(result.type), k.optional(polls[0], MASK[polls[0].name])
-        if masked is None and shape_of(result.type) is None and elem.kind == "int" and elem.bits >= 8:
+        elem, mask = elem_of(result.type), k.optional(polls[0], MASK[polls[0].name])
+        number = shape_of(result.type) is None and elem.kind == "int" and elem.bits >= 8
+        if number and (mask is None or known(mask) == 1):
             return [k.scalar(polls[0].operands[0]), i64(elem.size), k.b.resize(k.scalar(result), I64)]
     return [i64(0)] * 3
 
