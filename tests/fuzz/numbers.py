@@ -142,7 +142,7 @@ def bits_of(x: Array, source: Type, target: Type) -> Array:
 def upper_half(a: Array, b: Array, type: Type) -> Array:
     """`tl.umulhi`."""
     mask = 2**type.bits - 1
-    wide = (np.asarray(a, object) & mask) * (np.asarray(b, object) & mask)
+    wide = (np.asarray(a).astype(object) & mask) * (np.asarray(b).astype(object) & mask)
     return np.asarray((wide >> type.bits) & mask, dtype=object).astype(np.uint64).astype(type.numpy)
 
 

@@ -186,6 +186,11 @@ class Program:
     def __repr__(self) -> str:
         return f"<a kernel of {len(self.body)} statements>"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """As hypothesis prints it: an error shows the source, which is all that is wanted."""
+        del cycle
+        printer.text(repr(self))
+
     def source(self, prelude: Sequence[str]) -> str:
         names = [*(m.name for m in self.memories), *self.scalars]
         functions = [line for helper in self.helpers for line in helper.helper()]
