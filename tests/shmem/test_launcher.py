@@ -93,7 +93,7 @@ def test_a_module() -> None:
 @pytest.mark.parametrize(
     ("how", "code", "told"),
     [
-        ("raise", 1, "PE 1 of 2 exited with code 1\nits error:\nTraceback (most recent call last):\n"),
+        ("raise", 1, "PE 1 of 2 exited with code 1\nits error (the traceback is above): ValueError: oh no\n"),
         ("kill", 137, "PE 1 of 2 killed by SIGKILL (signal 9)\n"),
     ],
 )
@@ -110,6 +110,8 @@ def test_a_failure_ends_all_and_is_named(how: str, code: int, told: str, script)
     assert f"PeerDied: PE 0: PE 1 is gone ({reason}" in done.stderr
     if how == "raise":
         assert done.stderr.rstrip().endswith("ValueError: oh no")
+        # Each PE's traceback once.
+        assert done.stderr.count("Traceback (most recent call last)") == 2
 
 
 def test_a_pe_that_leaves_without_finalize(script) -> None:

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import contextvars
+import gc
 import os
 import subprocess
 import sys
 import threading
 import time
+import weakref
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ import torch
 
 from triton_dist import errors, knobs, platform, shmem
 from triton_dist.backends.cpu import state
+from triton_dist.shmem.host import world
 from triton_dist.testing import PE_COUNTS, run_pes, run_script, threads
 
 
@@ -270,3 +274,50 @@ def test_scoped_settings_reach_the_pes() -> None:
 def test_arguments_that_make_no_sense(n, heap_size) -> None:
     with pytest.raises(errors.ShmemConfigError, match="run_pes needs"):
         run_pes(lambda: None, n, heap_size=heap_size)
+
+
+def test_a_failed_run_gives_its_heaps_back_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the exception, not when Python's cyclic collector comes along."""
+    made: list[weakref.ref[Any]] = []
+
+    def spied(*arguments: Any) -> list[Any]:
+        segments = world.thread_segments(*arguments)
+        made.extend(weakref.ref(segment) for segment in segments)
+        return segments
+
+    def fail(pe: int) -> None:
+        tensor = shmem.create_tensor((1000,), torch.float32)
+        if pe == 1:
+            raise ValueError(f"about {tensor.shape}")
+        shmem.barrier_all()
+
+    monkeypatch.setattr(threads, "thread_segments", spied)
+    gc.collect()
+    gc.disable()
+    try:
+        with suppress(ValueError):
+            run_pes(fail, 3)
+        assert len(made) == 3
+        assert [segment() for segment in made] == [None] * 3
+    finally:
+        gc.enable()
+
+
+DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
+
+
+@pytest.mark.parametrize("variable", ["_TRITON_DIST_BOARD", "TORCHELASTIC_RUN_ID"])
+def test_under_a_launcher_it_says_who_starts_the_pes(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "x")
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    with pytest.raises(errors.ShmemConfigError, match="a launcher has started this script 3 times already"):
+        run_pes(lambda: None, 2)
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert run_pes(lambda: 5, 2) == [5, 5]
+
+
+def test_the_demo_under_a_launcher() -> None:
+    command = [sys.executable, "-m", "triton_dist.cli", "run", "-n", "2", str(DEMO)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    assert done.returncode == 1
+    assert "Start it with python alone" in done.stderr

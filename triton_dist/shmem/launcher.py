@@ -208,10 +208,10 @@ class Job:
             return 0
         pe = self._culprit()
         code = self._pes[pe].returncode
-        tail = self._outputs[pe].traceback()
+        error = self._outputs[pe].error()
         print(f"\ntriton-dist run: PE {pe} of {self._options.n} {describe_exit(code)}", file=sys.stderr)
-        if tail:
-            print(f"its error:\n{tail}", file=sys.stderr)
+        if error:
+            print(f"its error (the traceback is above): {error}", file=sys.stderr)
         return code if code > 0 else 128 - code
 
     def _culprit(self) -> int:

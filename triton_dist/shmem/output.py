@@ -10,6 +10,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator
+from itertools import dropwhile
 from typing import IO, BinaryIO
 
 _KEPT_LINES = 200
@@ -53,6 +54,13 @@ class Output:
         lines = [line.decode(errors="replace").rstrip("\n") for line in self._tail]
         starts = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
         return "\n".join(lines[starts[-1] :] if starts else lines[-10:])
+
+    def error(self) -> str:
+        """What the last traceback on stderr ends with: the exception and its message. (It was passed on in full.)"""
+        lines = self.traceback().split("\n")
+        if not lines[0].startswith("Traceback"):
+            return ""
+        return "\n".join(dropwhile(lambda line: line.startswith(("Traceback", " ")), lines))
 
     def blames_peer(self) -> bool:
         """Whether it ended because another PE did."""

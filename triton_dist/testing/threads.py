@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextvars
 import inspect
+import os
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ from triton_dist.backends.cpu.adapter import CpuAdapter
 from triton_dist.errors import PeFailed, PesStillRunning, ShmemConfigError
 from triton_dist.shmem import session
 from triton_dist.shmem.config import ShmemConfig
+from triton_dist.shmem.host.liveness import BOARD_VARIABLE
 from triton_dist.shmem.host.world import World, thread_segments
 
 T = TypeVar("T")
@@ -60,11 +62,23 @@ def _check_runnable(n: int, heap_size: int) -> None:
         raise ShmemConfigError(detail=f"run_pes needs a heap of {knobs.LEAST_SIZE} bytes or more, not {heap_size!r}.")
     if session.current() is not None:
         raise ShmemConfigError(detail="run_pes was called by a PE: worlds of PEs cannot be nested.")
+    _check_no_launcher()
     selection = platform.current()
     if selection.mode == "hardware":
         raise ShmemConfigError(
             detail=f"PEs as threads run on the host engine, but the back end is {selection.backend} on its hardware "
             f"({selection.reason}). TRITON_DIST_SIMULATE=1 simulates it, TRITON_DIST_BACKEND=cpu is the host."
+        )
+
+
+def _check_no_launcher() -> None:
+    """Under a launcher each process would start PEs of its own."""
+    launched = BOARD_VARIABLE in os.environ or "TORCHELASTIC_RUN_ID" in os.environ
+    pes = os.environ.get("WORLD_SIZE", "1")
+    if launched and pes != "1":
+        raise ShmemConfigError(
+            detail=f"run_pes starts PEs of its own, but a launcher has started this script {pes} times already. Start "
+            "it with python alone; or, for PEs that are processes, call shmem.init in it instead of run_pes."
         )
 
 
@@ -144,10 +158,17 @@ class _Team(Generic[T]):
 
     def raise_first_error(self) -> None:
         """The first error is the cause: the others' waits end only after it."""
-        if self._errors:
-            pe, error = self._errors[0]
-            name_pe(error, pe, self.n)
+        if not self._errors:
+            return
+        pe, error = self._errors[0]
+        name_pe(error, pe, self.n)
+        # Its traceback refers to this team and to this frame. If these referred to it, the heaps would stay until
+        # Python's cyclic collector runs.
+        self._errors.clear()
+        try:
             raise error
+        finally:
+            del error
 
 
 def name_pe(error: BaseException, pe: int, n: int) -> None:
