@@ -22,7 +22,7 @@ import triton.language as tl
 from triton._C.libtriton import ir
 from triton.runtime.interpreter import TensorHandle
 
-from triton_dist import knobs
+from triton_dist import backends, knobs
 from triton_dist.backends.cpu import state
 from triton_dist.errors import InterpretedLimit, InterpretedWait
 from triton_dist.language.builder import COMM_SCOPES, SIGNAL_OPS, DistributedOpBuilder
@@ -34,10 +34,10 @@ class InterpretedOpBuilder(DistributedOpBuilder):
     """The same interface; operands and results are the interpreter's TensorHandles."""
 
     def create_distributed_wait(self, ptr: Any, count: Any, value: Any, scope: int, semantic: int) -> Any:
-        size = element_bytes(ptr)
+        step = backends.active().limits.wait_stride_bytes or element_bytes(ptr)
         wanted = integer(value)
         for i in range(integer(count)):
-            address = integer(ptr) + i * size
+            address = integer(ptr) + i * step
             self.spin(address, lambda a=address: read(a, value.data.dtype), lambda seen: seen == wanted, wanted)
         return i32(0)
 
