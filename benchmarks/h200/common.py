@@ -133,6 +133,9 @@ def run_main(main: Callable[[], int]) -> None:
             traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()
+    if os.environ.get("RANK") == "0":
+        # It serves torch's store, which threads of the others go on asking.
+        time.sleep(1)
     os._exit(status)
 
 

@@ -145,6 +145,9 @@ def gemm_reduce_scatter_kernel(
 
 TILE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP": 8}
 LAUNCH = {"num_warps": 8, "num_stages": 3}
+SMALL_TILE = {**TILE, "BLOCK_N": 128}
+"""Two programs fit a multiprocessor: one multiplies while the other communicates."""
+SMALL_LAUNCH = {"num_warps": 4, "num_stages": 3}
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, tile: dict[str, int] = TILE) -> None:
@@ -182,9 +185,11 @@ class AllGatherGemm:
 class GemmReduceScatter:
     """For results of m x n on each PE; partial sums are kept in the type of the result."""
 
-    def __init__(self, m: int, n: int, dtype: torch.dtype, tile: dict[str, int] = TILE) -> None:
+    def __init__(
+        self, m: int, n: int, dtype: torch.dtype, tile: dict[str, int] = TILE, launch: dict[str, int] = LAUNCH
+    ) -> None:
         pes = shmem.n_pes()
-        self.m, self.n, self.tile = m, n, tile
+        self.m, self.n, self.tile, self.launch = m, n, tile, launch
         self.tiles = (m // tile["BLOCK_M"]) * triton.cdiv(n, tile["BLOCK_N"])
         self.stage = shmem.create_tensor((2, max(1, pes - 1), m, n), dtype)
         self.signals = shmem.create_signals(2 * max(1, pes - 1) * self.tiles).view(2, -1)
@@ -195,7 +200,7 @@ class GemmReduceScatter:
         half, grid = self.epoch % 2, shmem.n_pes() * self.tiles
         gemm_reduce_scatter_kernel[(grid,)](
             a, b, c, self.stage[half], self.signals[half], self.m, self.n, a.shape[1], self.epoch,
-            ADD_M=min(32, self.tile["BLOCK_M"]), **self.tile, **LAUNCH,
+            ADD_M=min(32, self.tile["BLOCK_M"]), **self.tile, **self.launch,
         )
 
     def free(self) -> None:

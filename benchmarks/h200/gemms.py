@@ -106,7 +106,10 @@ def gemm_reduce_scatter(meeting: Meeting, n: int, wide: int) -> dict[str, float]
         shmem.barrier_all()
         torch.sum(out, 0, out=part)
 
-    fused = gemm.GemmReduceScatter(m, n, DTYPE)
+    fused = {
+        "one kernel": gemm.GemmReduceScatter(m, n, DTYPE),
+        "one kernel, small tiles": gemm.GemmReduceScatter(m, n, DTYPE, gemm.SMALL_TILE, gemm.SMALL_LAUNCH),
+    }
     matmuls = {"ours": MatmulReduceScatter(m, n, DTYPE)}
     matmuls |= {f"ours, {pieces} pieces": MatmulReduceScatter(m, n, DTYPE, pieces=pieces) for pieces in (0, 1, 4)}
     ways: Ways = {"torch.matmul": lambda: torch.matmul(a, b, out=c), "Triton alone": lambda: gemm.gemm(a, b, c)}
@@ -115,9 +118,9 @@ def gemm_reduce_scatter(meeting: Meeting, n: int, wide: int) -> dict[str, float]
     ways["matmul, NVSHMEM"] = lambda: (multiply(), scatter())
     ways["matmul, copies, sum"] = lambda: (multiply(), push_and_add())
     ways |= {name: partial(op, a, b) for name, op in matmuls.items()}
-    ways["one kernel"] = lambda: fused(a, b, part)
+    ways |= {name: partial(op, a, b, part) for name, op in fused.items()}
     times = timed(meeting, ways)
-    for op in (fused, *matmuls.values()):
+    for op in (*fused.values(), *matmuls.values()):
         op.free()
     shmem.free_tensor(out)
     shmem.free_tensor(full)

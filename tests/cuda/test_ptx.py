@@ -65,6 +65,22 @@ def test_wait(compiled: Compile, signal: str, width: int, semantic: str, scope: 
     assert count(made, r"bar\.sync") == 0
 
 
+@triton_dist.jit
+def load_after_one(x, flags, value, out, BLOCK: tl.constexpr):
+    token = dl.wait(flags, 1, "sys", "acquire", waitValue=value)
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out + offsets, tl.load(dl.consume_token(x, token) + offsets))
+
+
+@pytest.mark.parametrize(("signal", "width"), [("*i64", 64), ("*i32", 32)])
+def test_one_barrier_is_polled_without_a_loop_over_barriers(compiled: Compile, signal: str, width: int) -> None:
+    made = compiled(load_after_one, "*fp32", signal, signal[1:], "*fp32", constants={"BLOCK": 1024})
+    poll = rf"POLL: ld\.acquire\.sys\.global\.b{width} seen, \[%rd\d+\]; setp\.ne\.b{width} p, seen, .*; @p bra POLL"
+    assert count(made, poll) == 1
+    assert count(made, r"EACH|bar\.") == 0
+    assert position(made, poll) < position(made, WIDE_LOAD)
+
+
 def test_more_than_32_barriers_are_all_polled(compiled: Compile) -> None:
     constants = {"BLOCK": 128, "SCOPE": "sys", "SEMANTIC": "acquire"}
     made = compiled(load_after_wait, "*fp32", "*i64", "i32", "i64", "*fp32", constants=constants)

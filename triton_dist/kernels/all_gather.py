@@ -14,7 +14,7 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
-from triton_dist.kernels.counted import Counted, Plan, await_all, call_done, call_number, slots_of, tell_all
+from triton_dist.kernels.counted import Counted, Plan, await_all, call_done, call_number, plan_for, slots_of, tell_all
 from triton_dist.kernels.exchange import check_operand
 from triton_dist.kernels.repeated import EACH_TIME
 
@@ -86,6 +86,7 @@ class AllGather(Counted):
         self.shape = shape
         count, pes = math.prod(shape), shmem.n_pes()
         self._direct = count * dtype.itemsize >= DIRECT_BYTES if direct is None else direct
+        plan = plan or plan_for(count, dtype.itemsize, overlapped=False)
         super().__init__((1,) if self._direct else (pes, *shape), dtype, count, 2, plan)
         self.result = self._make_symmetric((pes, *shape))
         self._launch = self._repeated(push_all_gather_kernel, [

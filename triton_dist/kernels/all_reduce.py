@@ -10,7 +10,7 @@ import torch
 import triton
 
 from triton_dist import shmem
-from triton_dist.kernels.counted import Counted, Plan
+from triton_dist.kernels.counted import Counted, Plan, plan_for
 from triton_dist.kernels.exchange import check_operand
 from triton_dist.kernels.reduction import ONE_SHOT, TWO_SHOT, accumulator_of, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
@@ -47,6 +47,7 @@ class AllReduce(Counted):
         one = self.algorithm == "one-shot"
         # Parts that are multiples of 16 elements keep accesses wide.
         self._part = count if one else triton.cdiv(count, 16 * pes) * 16
+        plan = plan or plan_for(self._part, dtype.itemsize)
         super().__init__((pes, self._part), dtype, self._part, 1 if one else 2, plan)
         if one:
             self.result = torch.empty(shape, dtype=dtype, device=shmem.device())

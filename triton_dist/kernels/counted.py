@@ -75,8 +75,11 @@ PIECE_BYTES = 32 << 10
 """Of a piece at most: sums of one hide behind the way of the next."""
 
 
-def plan_for(count: int, itemsize: int) -> Plan:
-    """For `count` elements to each PE: few programs for what is small, all multiprocessors for what is large."""
+def plan_for(count: int, itemsize: int, overlapped: bool = True) -> Plan:
+    """For `count` elements to each PE: few programs for what is small, all multiprocessors for what is large.
+
+    `overlapped`: what has come is worked on while more is on its way, piece by piece. Otherwise a program has one.
+    """
     if shmem.device().type == "cpu":
         return Plan(4, 4096, 4096)
     nbytes = count * itemsize
@@ -84,19 +87,19 @@ def plan_for(count: int, itemsize: int) -> Plan:
         block = max(256, 2048 // itemsize)
         return Plan(min(32, triton.cdiv(count, block)), block, block)
     multiprocessors = torch.cuda.get_device_properties(shmem.device()).multi_processor_count
-    block = 8192 // itemsize
-    share = triton.cdiv(triton.cdiv(count, 2 * multiprocessors), block) * block
-    return Plan(2 * multiprocessors, min(share, PIECE_BYTES // itemsize), block, 8)
+    if overlapped:
+        programs, block, warps, most = 2 * multiprocessors, 8192 // itemsize, 8, PIECE_BYTES // itemsize
+    else:
+        programs, block, warps, most = multiprocessors, 16384 // itemsize, 16, count
+    share = triton.cdiv(triton.cdiv(count, programs), block) * block
+    return Plan(programs, max(block, min(share, most)), block, warps)
 
 
 class Counted(Collective):
     """Owns the memory of a counted collective: symmetric staging memory (twice), signals, the number of the call."""
 
-    def __init__(
-        self, stage: Sequence[int], dtype: torch.dtype, count: int, phases: int, plan: Plan | None
-    ) -> None:
-        self.dtype, self.phases = dtype, phases
-        self.plan = plan or plan_for(count, dtype.itemsize)
+    def __init__(self, stage: Sequence[int], dtype: torch.dtype, count: int, phases: int, plan: Plan) -> None:
+        self.dtype, self.phases, self.plan = dtype, phases, plan
         self._pieces = max(1, triton.cdiv(count, self.plan.piece))
         self._programs = min(self.plan.programs, self._pieces)
         self._numbers = torch.zeros(self._programs, dtype=torch.int64, device=shmem.device())

@@ -8,7 +8,7 @@ import math
 import torch
 
 from triton_dist import shmem
-from triton_dist.kernels.counted import Counted, Plan
+from triton_dist.kernels.counted import Counted, Plan, plan_for
 from triton_dist.kernels.exchange import check_operand
 from triton_dist.kernels.reduction import SCATTER, accumulator_of, pull_reduction_kernel, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
@@ -27,6 +27,7 @@ class ReduceScatter(Counted):
     ) -> None:
         count, pes = math.prod(shape), shmem.n_pes()
         self.shape, self._whole, self.input = shape, (pes, *shape), None
+        plan = plan or plan_for(count, dtype.itemsize)
         super().__init__((1,) if pull else (pes, *shape), dtype, count, 2 if pull else 1, plan)
         self.result = torch.empty(shape, dtype=dtype, device=shmem.device())
         of_all = self._signals, self._numbers

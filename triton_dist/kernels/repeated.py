@@ -68,5 +68,5 @@ def _hooked() -> bool:
 
 
 def _stream() -> int:
-    active = triton.runtime.driver.active
+    active: Any = triton.runtime.driver.active
     return active.get_current_stream(active.get_current_device())

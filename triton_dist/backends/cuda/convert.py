@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, StringAttr, TensorType, i32, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, ModuleOp, StringAttr, TensorType, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -260,9 +260,18 @@ def _wait(at: _Place, op: d.WaitOp) -> Sequence[SSAValue]:
     scope = keyword_of(tt.MEM_SYNC_SCOPES, op.scope) or "sys"
     # PTX loads are relaxed or acquire; release means nothing for a load, so acq_rel is acquire.
     semantic = "relaxed" if keyword_of(tt.MEM_SEMANTICS, op.semantic) == "relaxed" else "acquire"
-    asm = templates.wait(width, scope, semantic, warp=not at.divergent())
+    if _is_one(op.numBarriers):
+        asm = templates.wait_one(width, scope, semantic)
+    else:
+        asm = templates.wait(width, scope, semantic, warp=not at.divergent())
     operands = (at.address(op.barrierPtr), op.numBarriers, op.waitValue)
     return (at.guarded(i32, lambda inside: inside.asm(asm, operands, i32, ZERO_HINT)),)
+
+
+def _is_one(value: SSAValue) -> bool:
+    """Whether it is the constant 1: the most usual wait, and the one that a round trip is made of."""
+    constant = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
+    return isinstance(constant, IntegerAttr) and constant.value.data == 1
 
 
 def _consume_token(at: _Place, op: d.ConsumeTokenOp) -> Sequence[SSAValue]:

@@ -53,6 +53,19 @@ def wait(width: int, scope: str, semantic: str, warp: bool) -> Asm:
     return Asm(text, f"=r,l,r,{letter(width)},~{{memory}}", f"host_wait_i{width}", may_block=True)
 
 
+@functools.cache
+def wait_one(width: int, scope: str, semantic: str) -> Asm:
+    """Poll one word until it equals the value. Every thread does; the lanes of a warp share each load.
+
+    The operands are those of `wait`, of which the number of words is not looked at.
+    """
+    text = (
+        f"{{ .reg .pred p; .reg .b{width} seen; POLL: ld.{semantic}.{scope}.global.b{width} seen, [$1]; "
+        f"setp.ne.b{width} p, seen, $3; @p bra POLL; mov.b32 $0, 0; }}"
+    )
+    return Asm(text, f"=r,l,r,{letter(width)},~{{memory}}", f"host_wait_i{width}", may_block=True)
+
+
 def release(scope: str, action: str) -> str:
     """The instruction of a signal, but for its width. A fence would empty the L1 cache as well."""
     return f"red.release.{scope}.global.add.u" if action == "add" else f"st.release.{scope}.global.b"
@@ -147,6 +160,7 @@ def every() -> Iterator[Asm]:
 def _of_memory(width: int, scope: str) -> Iterator[Asm]:
     for semantic in ("relaxed", "acquire"):
         yield from (wait(width, scope, semantic, warp) for warp in (False, True))
+        yield wait_one(width, scope, semantic)
         yield load(width, scope, semantic)
     for action in ("set", "add"):
         yield from (notify(width, scope, action, guard) for guard in ("barrier", "thread0", "each"))

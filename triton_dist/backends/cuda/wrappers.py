@@ -209,24 +209,25 @@ def _notify(wrapper: Wrapper) -> str:
     `%at` is the signal's address here, `%remote` there, as seen from here: 0 if it cannot be reached.
     """
     add = wrapper.symbol == symbols.NOTIFY["add"]
-    store = f"{release('sys', 'add' if add else 'set')}64"
-    choose = (
-        f"{BARRIER}{_THREAD}  %chosen = icmp eq i32 %thread, 0\n  br i1 %chosen, label %signal, label %done\n"
-        if wrapper.mode == "one"
+    one = wrapper.mode == "one"
+    # Predicated, not branched round: thread 0 would have to meet the others again.
+    elect = "mov.u32 i, %tid.x; setp.eq.and.u32 p, i, 0, p; " if one else ""
+    near = (
+        f'  call void asm sideeffect "{{ .reg .pred p; .reg .b32 i; setp.ne.s64 p, $0, 0; {elect}'
+        f'@p {release("sys", "add" if add else "set")}64 [$0], $1; }}", "l,l,~{{memory}}"'
+        "(i64 %remote, i64 %value) convergent nounwind\n"
+    )
+    call = f"  call void @nvshmemx_signal_op(ptr %p, i64 %value, i32 {10 if add else 9}, i32 %pe)\n  br label %done"
+    chosen = (
+        f"{_THREAD}  %chosen = icmp eq i32 %thread, 0\n  br i1 %chosen, label %signal, label %done\n"
+        if one
         else "  br label %signal\n"
     )
-    network = (
-        _NEVER_CALLED
-        if library.without_network()
-        else "  %p = inttoptr i64 %at to ptr\n  call void @nvshmem_fence()\n"
-        f"  call void @nvshmemx_signal_op(ptr %p, i64 %value, i32 {10 if add else 9}, i32 %pe)\n  br label %done"
-    )
+    network = f"{chosen}signal:\n  %p = inttoptr i64 %at to ptr\n  call void @nvshmem_fence()\n{call}"
     return (
         f"define i32 @{wrapper.name}(i64 %at, i64 %remote, i64 %value, i32 %pe) "
-        f"alwaysinline convergent nounwind {{\n{choose}"
-        "signal:\n  %near = icmp ne i64 %remote, 0\n  br i1 %near, label %direct, label %network\n"
-        f'direct:\n  call void asm sideeffect "{store} [$0], $1;", "l,l,~{{memory}}"'
-        "(i64 %remote, i64 %value) nounwind\n  br label %done\n"
-        f"network:\n{network}\n"
+        f"alwaysinline convergent nounwind {{\n{BARRIER if one else ''}{near}"
+        "  %far = icmp eq i64 %remote, 0\n  br i1 %far, label %network, label %done\n"
+        f"network:\n{_NEVER_CALLED if library.without_network() else network}\n"
         "done:\n  ret i32 0\n}\n"
     )
