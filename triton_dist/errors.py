@@ -72,6 +72,13 @@ class BrokenBackend(ConfigurationError):
     template = "the back end {name!r} ({source}) cannot be used: {detail}"
 
 
+class CacheFolderUnusable(ConfigurationError):
+    template = (
+        "Triton keeps compiled kernels in {folder}, and this one is not there and cannot be put there: {detail}. "
+        "Set TRITON_CACHE_DIR to a folder that can be written."
+    )
+
+
 class NoActiveModule(ConfigurationError):
     template = "none of the modules {modules} is active: no predicate holds. {fix}"
 
@@ -320,6 +327,13 @@ class HeapExhausted(ShmemError):
     template = (
         "PE {pe}, {where}: {call} needs {needed} bytes, but of the symmetric heap's {capacity} bytes {free} are free "
         "and {largest} in one piece. Free tensors, or set TRITON_DIST_HEAP_SIZE (on every PE)."
+    )
+
+
+class HeapTooLarge(ShmemError):
+    template = (
+        "a segment of {size} bytes for a PE's symmetric heap cannot be had: {detail}. "
+        "Lower TRITON_DIST_HEAP_SIZE, or the heap_size given."
     )
 
 

@@ -211,3 +211,15 @@ def test_a_trace_is_written_when_the_process_ends(tmp_path: Path) -> None:
     env = os.environ | {"TRITON_DIST_TRACE": str(tmp_path / "trace")}
     subprocess.run([sys.executable, str(script)], env=env, capture_output=True, check=True)
     assert {p.name for p in (tmp_path / "trace").iterdir()} == {"pe0.json", "pe0.svg"}
+
+
+def test_a_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    script = tmp_path / "double.py"
+    script.write_text(textwrap.dedent(SECOND))
+    env = os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "file" / "cache")}
+    done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert "Triton keeps compiled kernels in" in last
+    assert last.endswith("Set TRITON_CACHE_DIR to a folder that can be written.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import pytest
@@ -13,7 +13,7 @@ import torch
 
 from triton_dist.backends.cpu import atomics, heap
 from triton_dist.backends.cpu.heap import PAGE, FdServer, Segment, open_peer_fd, strided_length
-from triton_dist.errors import UnsupportedHost
+from triton_dist.errors import HeapTooLarge, UnsupportedHost
 
 SIZE = 1 << 20
 
@@ -132,3 +132,18 @@ def test_atomics(bits: int, dtype: torch.dtype) -> None:
     assert word.spin(address, 2, 100) == 2
     assert word.spin(address, 1, 100) == 2
     assert tensor.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("size", [200 << 40, 2**63 - 1, 10**30])
+@pytest.mark.parametrize("make", [Segment.private, Segment.create])
+def test_a_size_that_no_machine_has(make: Callable[[int], Segment], size: int) -> None:
+    fds = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(HeapTooLarge, match=rf"a segment of {size} bytes .*Lower TRITON_DIST_HEAP_SIZE"):
+        make(size)
+    assert len(os.listdir("/proc/self/fd")) == fds
+
+
+def test_a_heap_may_be_larger_than_the_memory() -> None:
+    """Pages count when they are touched."""
+    segment = Segment.private(1 << 40)
+    segment.tensor(1 << 39, (4,), torch.int32).fill_(3)

@@ -15,11 +15,12 @@ import os
 import secrets
 import socket
 import struct
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from triton_dist.errors import UnsupportedHost
+from triton_dist.errors import HeapTooLarge, UnsupportedHost
 
 if TYPE_CHECKING:
     import torch
@@ -43,19 +44,26 @@ class Segment:
     @classmethod
     def private(cls, size: int) -> Segment:
         """A segment for PEs that are threads of this process."""
-        return cls(mmap.mmap(-1, size))
+        with _refusing(size):
+            return cls(mmap.mmap(-1, size, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | _MAP_NORESERVE))
 
     @classmethod
     def create(cls, size: int) -> Segment:
         """A segment that other processes can map; `fd` names it until `close_fd`."""
-        fd = anonymous_file("triton_dist_heap", size)
-        return cls(mmap.mmap(fd, size), fd)
+        with _refusing(size):
+            fd = anonymous_file("triton_dist_heap", size)
+            try:
+                return cls(mmap.mmap(fd, size), fd)
+            except BaseException:
+                os.close(fd)
+                raise
 
     @classmethod
     def attach(cls, fd: int, size: int) -> Segment:
         """Map a peer's segment; takes over `fd`."""
         try:
-            return cls(mmap.mmap(fd, size))
+            with _refusing(size):
+                return cls(mmap.mmap(fd, size))
         finally:
             os.close(fd)
 
@@ -99,6 +107,20 @@ class Segment:
         return True
 
 
+_MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
+"""A heap may be larger than the memory there is: pages count when they are touched."""
+
+
+@contextlib.contextmanager
+def _refusing(size: int) -> Iterator[None]:
+    """The system's refusal of a segment, as an error that says what to do."""
+    try:
+        yield
+    except (OSError, OverflowError, ValueError) as error:
+        detail = error.strerror if isinstance(error, OSError) else "no machine has so many addresses"
+        raise HeapTooLarge(size=size, detail=detail) from error
+
+
 _MFD_NOEXEC_SEAL = 0x0008  # linux/memfd.h; Linux 6.3 and later
 
 
@@ -111,7 +133,11 @@ def anonymous_file(name: str, size: int) -> int:
         fd = os.memfd_create(name, os.MFD_CLOEXEC | _MFD_NOEXEC_SEAL)
     except OSError:
         fd = os.memfd_create(name, os.MFD_CLOEXEC)
-    os.ftruncate(fd, size)
+    try:
+        os.ftruncate(fd, size)
+    except BaseException:
+        os.close(fd)
+        raise
     return fd
 
 

@@ -12,6 +12,8 @@ import functools
 import threading
 from typing import Any
 
+from triton_dist.errors import CacheFolderUnusable
+
 _lock = threading.RLock()
 
 
@@ -33,9 +35,22 @@ def _compile_once(original: Any) -> Any:
             done = self.device_caches[device][0].get(key)
             if done is not None:
                 return done
-            return original(self, key, signature, device, *args, **kwargs)
+            try:
+                return original(self, key, signature, device, *args, **kwargs)
+            except OSError as error:
+                if (folder := _cache_folder(error)) is None:
+                    raise
+                raise CacheFolderUnusable(folder=folder, detail=error.strerror) from error
 
     return compile_once
+
+
+def _cache_folder(error: OSError) -> str | None:
+    """The folder of Triton's cache, if that is what the system's error is about."""
+    from triton import knobs
+
+    folder = str(knobs.cache.dir)
+    return folder if str(error.filename or "").startswith(folder) else None
 
 
 def _loaded_run(self: Any) -> Any:
