@@ -431,6 +431,10 @@ class BadSignalOpInKernel(KernelAborted):
     )
 
 
+class BadCountInKernel(KernelAborted):
+    template = "PE {pe}, program {program}, {where}: dl.wait on {got} signals: numBarriers must be 0 or more."
+
+
 class SimulatedLibraryFault(KernelAborted):
     """What a simulated device library refuses; on the device it would be undefined or silent."""
 

@@ -39,6 +39,11 @@ def last_sets_the_flag(flag, out, n):
 
 
 @triton.jit
+def wait_for_some(signals, n):
+    dl.wait(signals, n, "sys", "acquire")
+
+
+@triton.jit
 def spin_on(flag, out):
     while tl.atomic_add(flag, 0) == 0:
         pass
@@ -74,6 +79,18 @@ def test_a_wait_that_never_ends_names_everything() -> None:
     assert f"test_waits.py:{wait_line()}" in text
     assert "expected 7" in text
     assert "present value 5" in text
+
+
+def test_a_negative_number_of_signals() -> None:
+    """It is known at run time only."""
+
+    def main() -> None:
+        signals = shmem.create_signals(4)
+        wait_for_some[(1,)](signals, 0)
+        with pytest.raises(errors.BadCountInKernel, match=r"test_waits\.py:\d+: dl\.wait on -3 signals"):
+            wait_for_some[(1,)](signals, -3)
+
+    testing.run_pes(main, 1)
 
 
 def test_a_loop_of_the_users_own_ends_too() -> None:

@@ -77,6 +77,11 @@ def test_wait_for_nothing(interpret):
     interpret('dl.wait(sig, 0, "sys", "acquire", 4)', sig=i64(0))
 
 
+def test_wait_for_fewer_than_nothing(interpret):
+    with pytest.raises(InterpreterError, match="dl.wait on -2 signals: numBarriers must be 0 or more"):
+        interpret('dl.wait(sig, tl.load(sig).to(tl.int32), "sys", "acquire", 4)', sig=i64(-2))
+
+
 def test_portable_signal_arrays(interpret):
     sig, out = torch.zeros(24, dtype=torch.int64), i64(0)
     interpret(

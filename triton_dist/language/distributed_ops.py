@@ -30,7 +30,7 @@ def wait(
 
     Args:
         barrierPtrs: scalar pointer to the first signal, in this PE's memory.
-        numBarriers: how many consecutive signals, an integer (0: none, no wait).
+        numBarriers: how many consecutive signals, an integer (0: none, no wait; below 0: an error on the host).
         scope: who writes the signals: "cta" (this program), "gpu" (this device), "sys" (any device).
         semantic: "acquire" (what the signalling PE wrote before is visible after), "relaxed", "release", "acq_rel".
             A load cannot release: back ends treat the last two as "acquire".

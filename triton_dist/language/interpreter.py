@@ -24,7 +24,7 @@ from triton.runtime.interpreter import TensorHandle
 
 from triton_dist import backends, knobs
 from triton_dist.backends.cpu import state
-from triton_dist.errors import InterpretedLimit, InterpretedWait
+from triton_dist.errors import BadCountInKernel, InterpretedLimit, InterpretedWait
 from triton_dist.language.builder import COMM_SCOPES, SIGNAL_OPS, DistributedOpBuilder
 
 _PACKAGES = tuple(str(Path(str(module)).parent) for module in (triton.__file__, Path(__file__).parent))
@@ -36,7 +36,10 @@ class InterpretedOpBuilder(DistributedOpBuilder):
     def create_distributed_wait(self, ptr: Any, count: Any, value: Any, scope: int, semantic: int) -> Any:
         step = backends.active().limits.wait_stride_bytes or element_bytes(ptr)
         wanted = integer(value)
-        for i in range(integer(count)):
+        if (number := integer(count)) < 0:
+            place = {"program": tuple(self.builder.grid_idx), "where": kernel_line()}
+            raise BadCountInKernel(pe=state.current().my_pe, **place, got=number)
+        for i in range(number):
             address = integer(ptr) + i * step
             self.spin(address, lambda a=address: read(a, value.data.dtype), lambda seen: seen == wanted, wanted)
         return i32(0)

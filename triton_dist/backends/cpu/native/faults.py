@@ -11,7 +11,7 @@ from .. import state
 from .library import simulated
 from .ranges import Ranges
 
-TIMED_OUT, ABORTED, BAD_PE, FOREIGN, BAD_OP, BAD_TEAM, ASSERTION, OUT_OF_BOUNDS = range(1, 9)
+TIMED_OUT, ABORTED, BAD_PE, FOREIGN, BAD_OP, BAD_TEAM, ASSERTION, OUT_OF_BOUNDS, BAD_COUNT = range(1, 10)
 LAST_OWN = 99
 """Codes above are those of the vendor library that is being simulated."""
 
@@ -44,6 +44,8 @@ def explain(
         return errors.ForeignAddressInKernel(**common, address=_describe(fault.slot), peer=fault.seen)
     if fault.code == BAD_OP:
         return errors.BadSignalOpInKernel(**common, got=fault.seen)
+    if fault.code == BAD_COUNT:
+        return errors.BadCountInKernel(**common, got=fault.seen)
     if fault.code == BAD_TEAM:
         return errors.BadTeamInKernel(**common, got=fault.seen)
     if fault.code == ASSERTION:
