@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import gc
 import time
 
 import pytest
 
 from triton_dist import errors, knobs, shmem
+from triton_dist.backends.cpu import state
 from triton_dist.testing import PE_COUNTS, run_pes, run_processes
 
 from . import kernels
@@ -75,3 +77,33 @@ def test_a_kernel_that_waits_for_ever_names_the_signal() -> None:
             assert "kernels.py:" in message
             assert " s for signal 2 of create_signals(4, torch.int64) at " in message
             assert "expected 7, present value 0" in message
+
+
+def test_a_freed_tensor_is_refused_by_a_launch() -> None:
+    def main(view: bool) -> None:
+        signals = shmem.create_signals(2)
+        kernels.wait_kernel[(1,)](signals, 0)
+        shmem.free_tensor(signals)
+        other = shmem.create_signals(2)  # at the same place
+        kernels.wait_kernel[(1,)](signals[1:] if view else signals, 0)
+        del other
+
+    for view in (False, True):
+        with pytest.raises(errors.FreedTensor) as caught:
+            run_pes(lambda view=view: main(view), 2)
+        text = str(caught.value)
+        assert "test_kernels.py:" in text
+        assert "the launch of wait_kernel: signal_ptr was freed: create_signals(2, torch.int64) at " in text
+    # What was freed is forgotten with its PE: the ids of storages come again.
+    gc.collect()
+    assert not state.freed
+
+
+def test_other_tensors_go_on_after_a_free() -> None:
+    def main() -> None:
+        first, second = shmem.create_signals(1), shmem.create_signals(1)
+        shmem.free_tensor(first)
+        kernels.wait_kernel[(1,)](second, 0)
+        kernels.wait_kernel[(1,)](shmem.create_signals(1), 0)
+
+    run_pes(main, 2)

@@ -11,10 +11,15 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _OWN = tuple(_PACKAGE + part for part in ("shmem" + os.sep, "testing" + os.sep, "backends" + os.sep))
 
 
-def call_site() -> str:
-    """`file:line` of the caller, the file relative to the working directory where that is shorter."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
+def call_site(launch: bool = False) -> str:
+    """`file:line` of the caller, the file relative to the working directory where that is shorter.
+
+    `launch`: the caller launched a kernel, so Triton's frames are between.
+    """
+    frame, own = sys._getframe(1), _OWN
+    if launch:
+        own = (*own, os.path.dirname(str(sys.modules["triton"].__file__)) + os.sep)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(own):
         frame = frame.f_back
     if frame.f_code.co_filename == threading.__file__:  # a PE that is a thread, finalized by run_pes
         return "the end of its function"

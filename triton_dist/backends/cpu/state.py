@@ -135,6 +135,10 @@ def bind_thread(state: DeviceState | None) -> None:
         _threads.add(threading.get_ident())
 
 
+freed: dict[int, str] = {}
+"""Storages of freed tensors of the symmetric heap, as long as their PE remembers them, and how they were freed."""
+
+
 def stray() -> bool:
     """PEs of this process are threads, and the calling thread is none of them: nobody can say which PE it acts for."""
     return bool(_threads) and getattr(_current, "state", None) is None and _process_state is None

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from triton_dist.backends.cpu import state
 
 if TYPE_CHECKING:
     import torch
@@ -56,6 +59,9 @@ class Tensors:
         # A remembered allocation keeps its tensor, and so its storage: no other storage can have the same id.
         self._by_storage: dict[int, Allocation] = {}
         self._serial = 0
+        self._told: set[int] = set()
+        # Once this is gone, a storage's id may be another one's.
+        weakref.finalize(self, _forget, self._told)
 
     def __len__(self) -> int:
         return len(self._live)
@@ -68,10 +74,17 @@ class Tensors:
 
     def remove(self, allocation: Allocation, freed: str) -> None:
         del self._live[allocation.offset]
-        self._by_storage[storage_id(allocation.tensor)] = gone = replace(allocation, freed=freed)
+        storage = storage_id(allocation.tensor)
+        self._by_storage[storage] = gone = replace(allocation, freed=freed)
         self._freed.append(gone)
+        # For launches, which must be quick to see that nothing was freed.
+        self._told.add(storage)
+        state.freed[storage] = f"{allocation.created}, freed by {freed}"
         if len(self._freed) > _REMEMBERED:
-            del self._by_storage[storage_id(self._freed.popleft().tensor)]
+            oldest = storage_id(self._freed.popleft().tensor)
+            del self._by_storage[oldest]
+            _forget({oldest})
+            self._told.discard(oldest)
 
     def of_storage(self, tensor: torch.Tensor) -> Allocation | None:
         """The allocation, live or freed, that `tensor` is or is a view of."""
@@ -84,6 +97,11 @@ class Tensors:
     def freed_at(self, offset: int) -> Allocation | None:
         """The last freed tensor that `offset` lay in."""
         return _at(reversed(self._freed), offset)
+
+
+def _forget(storages: set[int]) -> None:
+    for storage in storages:
+        state.freed.pop(storage, None)
 
 
 def _at(allocations: Iterable[Allocation], offset: int) -> Allocation | None:

@@ -157,6 +157,8 @@ class Launcher:
             return
         if enter is not None:
             enter(launch_metadata)
+        if state.freed:
+            self._refuse_freed(args)
         ranges = self._ranges(args) if self.checked else None
         try:
             self._run(function, (grid_x, grid_y, grid_z), total, self._arguments(args), ranges)
@@ -187,11 +189,26 @@ class Launcher:
 
     def _ranges(self, args: Sequence[Any]) -> Ranges:
         """The memory that a checked kernel may touch: the storage of each tensor passed, beside the symmetric heap."""
+        return Ranges.of(self._pointers(args))
+
+    def _pointers(self, args: Sequence[Any]) -> list[tuple[str, str, Any]]:
+        """Name, type and value of each argument that is a pointer."""
         flat: list[tuple[str, Any]] = []
         _flatten(self.signature or (), args, flat)
         names = [n for n, t in zip(self.names, self.signature or (), strict=False) if t != "constexpr"]
-        pointers = [(name, t, v) for name, (t, v) in zip_longest(names, flat, fillvalue="?") if t[0] == "*"]
-        return Ranges.of(pointers)
+        return [(name, t, v) for name, (t, v) in zip_longest(names, flat, fillvalue="?") if t[0] == "*"]
+
+    def _refuse_freed(self, args: Sequence[Any]) -> None:
+        """Raise if an argument is a tensor of the symmetric heap that was freed: its memory may be another one's."""
+        for name, _, value in self._pointers(args):
+            storage = getattr(value, "untyped_storage", None)
+            freed = None if storage is None else state.freed.get(storage()._cdata)
+            if freed is not None:
+                from triton_dist.shmem.callsite import call_site
+
+                call = f"the launch of {self.name}"
+                where = call_site(launch=True)
+                raise errors.FreedTensor(pe=state.current().my_pe, where=where, call=call, argument=name, freed=freed)
 
     def _run(
         self, function: int, grid: tuple[int, int, int], total: int, args: bytes, ranges: Ranges | None = None
