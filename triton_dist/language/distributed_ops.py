@@ -139,10 +139,11 @@ def symm_at(ptr: Any, rank: Any, _semantic: Any = None) -> tl.tensor:
     Returns:
         A pointer of the same type, to load from and store to.
 
-    Memory order: none; loads and stores through the result have their own.
+    Memory order: none; loads and stores through the result have their own. A pure function: where `ptr` and `rank` do
+    not change in a loop it may be computed before it, even if the loop then never runs. So `rank` has to be a PE
+    there is whether the address is used or not.
 
-    Per back end: on GPUs the result is null if the peer is not reachable by loads and stores (another node without
-    a
+    Per back end: on GPUs the result is null if the peer is not reachable by loads and stores (another node without a
     direct path): use `libshmem_device.putmem` and `getmem` there. On the host a PE out of range or a pointer
     outside the heap ends the kernel with an error.
 
