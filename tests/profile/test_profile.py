@@ -100,6 +100,23 @@ def test_event_without_its_program_is_still_shown() -> None:
     assert len(bars(draw_timeline(events, title="T"), "wait")) == 1
 
 
+def test_the_lanes_of_a_pe_are_named_alike() -> None:
+    """Some workers ran several programs, another one."""
+    events = [Event(0, p, int(p == 2), "program", START + p * 10, START + p * 10 + 5) for p in range(3)]
+    events += [Event(1, p, p, "program", START, START + 5) for p in range(2)]
+    assert [lane.label for lane in assign_lanes(events)] == ["worker 0", "worker 1", "program 0", "program 1"]
+
+
+def test_notifies_do_not_hide_their_program() -> None:
+    events = [Event(0, 0, 0, "program", START, START + 1000)]
+    events += [Event(0, 0, 0, "notify", START + i, START + i + 1) for i in range(0, 1000, 10)]
+    picture = draw_timeline(events, title="T")
+    (program,) = bars(picture, "program")
+    for notify in bars(picture, "notify"):
+        assert float(notify.get("y") or 0) > float(program.get("y") or 0)
+        assert float(notify.get("height") or 0) < float(program.get("height") or 0)
+
+
 def test_trace_has_a_process_a_pe_and_a_thread_a_lane() -> None:
     records = json.loads(trace_json(run_of(2, 3)))["traceEvents"]
     names = [r["args"]["name"] for r in records if r["name"] == "process_name"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from .events import Event
 
@@ -19,15 +20,16 @@ class Lane:
     programs: list[Event] = field(default_factory=list)
     details: list[Event] = field(default_factory=list)
     """Waits and notifies, in order."""
+    label: str = ""
 
     @property
     def free_from(self) -> int:
         return self.programs[-1].end_ns if self.programs else 0
 
     @property
-    def label(self) -> str:
-        ids = sorted({event.program for event in self.programs or self.details})
-        return f"program {ids[0]}" if len(ids) == 1 else f"worker {self.worker}"
+    def ids(self) -> list[int]:
+        """The programs in it."""
+        return sorted({event.program for event in self.programs or self.details})
 
 
 def assign_lanes(events: Iterable[Event]) -> list[Lane]:
@@ -43,7 +45,17 @@ def assign_lanes(events: Iterable[Event]) -> list[Lane]:
     for event in ordered:
         if event.kind != "program":
             _lane_of(event, homes, lanes).details.append(event)
-    return [lane for key in sorted(lanes) for lane in lanes[key]]
+    found = [lane for key in sorted(lanes) for lane in lanes[key]]
+    for _, group in groupby(found, key=lambda lane: lane.pe):
+        _name(list(group))
+    return found
+
+
+def _name(lanes: list[Lane]) -> None:
+    """Name the lanes of a PE: all by their program, or where a worker ran several, all by worker."""
+    single = all(len(lane.ids) == 1 for lane in lanes)
+    for lane in lanes:
+        lane.label = f"program {lane.ids[0]}" if single else f"worker {lane.worker}"
 
 
 def _free_lane(lanes: list[Lane], event: Event) -> Lane:

@@ -161,7 +161,7 @@ class _Picture:
         waits = [e for lane in lanes for e in lane.details if e.kind == "wait"]
         share = min(sum(e.duration_ns for e in waits) / total, 1.0) if total else 0.0
         x, wide = WIDTH - RIGHT + 18, RIGHT - 52
-        _text(group, x, middle - 4, f"waiting {share:.0%} of the time", size=10.5, fill=FAINT)
+        _text(group, x, middle - 4, f"waits {share:.0%} of the time", size=10.5, fill=FAINT)
         _rect(group, x, middle + 3, wide, 6, fill=TRACK, rx="3")
         if share:
             _rect(group, x + wide * (1 - share), middle + 3, wide * share, 6, fill=WAIT, rx="3")
@@ -178,8 +178,10 @@ class _Picture:
 
     def _bar(self, group: ET.Element, event: Event, top: float, colour: str, **extra: str) -> None:
         x, end = self.axis.x(event.start_ns), self.axis.x(event.end_ns)
-        least = LEAST.get(event.kind, 0.6)
-        rect = _rect(group, x, top, max(end - x, least), self.lane_height, fill=colour, **extra)
+        least, height = LEAST.get(event.kind, 0.6), self.lane_height
+        if event.kind == "notify":  # many in a row must not hide the program that they are in
+            top, height = top + height / 2, height / 2
+        rect = _rect(group, x, top, max(end - x, least), height, fill=colour, **extra)
         rect.set("class", event.kind)
         ET.SubElement(rect, "title").text = self._tooltip(event)
 
