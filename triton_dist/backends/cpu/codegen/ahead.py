@@ -3,8 +3,10 @@
 
 A kernel that works on rows reads a row, computes, and writes a row: while it computes, memory idles, and while it
 reads or writes, it waits for lines that no hardware prefetcher could guess, since the next row is elsewhere. So the
-last reduction of a block also asks for the lines that stores behind it will write, and for those that the next round
-of the loop (or the next program) will read. These are hints: a wrong address costs bandwidth and nothing else.
+last reduction of a block also asks for the lines that stores behind it will write, and the store for those that the
+next round of the loop (or the next program) will read: a core can wait for some twenty lines at a time. Earlier
+reductions ask for a line of each, so that where its page lies is known by then. These are hints: a wrong address costs
+bandwidth and nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from llvmlite.ir import instructions
 from .build import Builder, Value, const, known
 from .domain import Chunk, Index, Loop
 from .ltypes import I32, shape_of
-from .memory import locate
+from .memory import loads_in, locate
 from .tensor import Affine, AffineNode, Node, Splat, pointer_of
 
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ ADDRESSES = frozenset({
     "tt.addptr", "tt.broadcast", "tt.expand_dims", "tt.get_program_id", "tt.make_range", "tt.splat",
 })  # fmt: skip
 """Operations that may be emitted before their turn: they compute where something is, and cannot fail."""
+
+
+Shift = Callable[[Value], Value | None]
+"""What a scalar is in the next round; None if that cannot be told, or is the same."""
 
 
 @dataclass(eq=False)
@@ -67,42 +73,73 @@ def _first(loop: Loop, index: Index) -> Index:
 
 
 def prefetch(b: Builder, address: Value, write: bool) -> None:
-    """Ask for a line of data, to be kept in all levels of the cache."""
+    """Ask for a line of data, to be kept near but not in the first cache: fewer of those can be under way."""
     pointer = pointer_of(b, address)
-    flags = (const(I32, n) for n in (int(write), 3, 1))
+    flags = (const(I32, n) for n in (int(write), 2, 1))
     b.call_intrinsic("llvm.prefetch.p0", ir.VoidType(), [pointer, *flags])
 
 
 # Which tiles
 
 
-def hints(k: Kernel, op: Any, nodes: Sequence[Node]) -> list[Hint]:
-    """What the loop of `op`, a reduction, should ask for: all of its own shape, if it is the last of its block."""
+def of_reduce(k: Kernel, op: Any, nodes: Sequence[Node]) -> list[Hint]:
+    """What the loop of a reduction should ask for, if it is the last of its shape: what will be written; if nothing
+    will, what comes next.
+    """
     shape = shape_of(op.operands[0].type)
-    block = op.parent_block()
-    if k.checked or shape is None or (stores := _stores_after(op, shape)) is None:
+    if k.checked or shape is None:
         return []
-    found = [_of_store(k, store) for store in stores]
-    # A loop that reads memory itself already reads as fast as it can.
-    shift = None if any(n.reads for n in nodes) else _next_round(k, block)
-    if shift is not None:
-        found += [_of_load(k, load, shift) for load in _loads(block, shape)]
-    return [hint for hint in found if hint is not None]
+    stores, last = _stores_after(op, shape)
+    written = [hint for store in stores if (hint := _of_store(k, store)) is not None]
+    if last:
+        return written if stores else _next_reads(k, op, shape, nodes)
+    shift = _next_round(k, op.parent_block())
+    for hint in written + ([] if shift is None else _moved_loads(k, op, shape, shift)):
+        assert hint.pointer.affine is not None
+        prefetch(k.b, hint.pointer.affine.base, hint.write)
+    return []
 
 
-def _stores_after(op: Any, shape: tuple[int, ...]) -> list[Any] | None:
-    """The stores of that shape that follow in the block; None if another reduction does, which is to ask instead."""
-    found = []
+def of_store(k: Kernel, op: Any, nodes: Sequence[Node]) -> list[Hint]:
+    """What the loop of a store should ask for, if it is the last after a reduction of its shape: what comes next."""
+    shape = shape_of(op.operands[0].type)
+    if k.checked or shape is None or not _reduced_before(op, shape) or _stores_after(op, shape)[0]:
+        return []
+    return _next_reads(k, op, shape, nodes)
+
+
+def _next_reads(k: Kernel, op: Any, shape: tuple[int, ...], nodes: Sequence[Node]) -> list[Hint]:
+    """The tiles that the next round will read, unless this loop itself reads what has not been read before: then it
+    already reads as fast as it can.
+    """
+    shift = _next_round(k, op.parent_block())
+    if shift is None or not k.read_before.issuperset(loads_in(nodes)):
+        return []
+    return _moved_loads(k, op, shape, shift)
+
+
+def _moved_loads(k: Kernel, op: Any, shape: tuple[int, ...], shift: Shift) -> list[Hint]:
+    """The tiles of a shape that loads of the op's block will read in the next round."""
+    loads = [o for o in op.parent_block().ops if o.name == "tt.load" and shape_of(o.results[0].type) == shape]
+    return [hint for load in loads if (hint := _of_load(k, load, shift)) is not None]
+
+
+def _reduced_before(op: Any, shape: tuple[int, ...]) -> bool:
+    while (op := op.prev_op) is not None:
+        if op.name == "tt.reduce" and shape_of(op.operands[0].type) == shape:
+            return True
+    return False
+
+
+def _stores_after(op: Any, shape: tuple[int, ...]) -> tuple[list[Any], bool]:
+    """The stores of that shape that follow in the block, and whether no reduction of it does."""
+    found, last = [], True
     while (op := op.next_op) is not None:
         if op.name == "tt.reduce" and shape_of(op.operands[0].type) == shape:
-            return None
+            last = False
         if op.name == "tt.store" and shape_of(op.operands[0].type) == shape:
             found.append(op)
-    return found
-
-
-def _loads(block: Any, shape: tuple[int, ...]) -> list[Any]:
-    return [op for op in block.ops if op.name == "tt.load" and shape_of(op.results[0].type) == shape]
+    return found, last
 
 
 def _of_store(k: Kernel, op: Any) -> Hint | None:
@@ -110,7 +147,7 @@ def _of_store(k: Kernel, op: Any) -> Hint | None:
     return _hint(early(k, op.operands[0]), mask, write=True)
 
 
-def _of_load(k: Kernel, op: Any, shift: Callable[[Value], Value | None]) -> Hint | None:
+def _of_load(k: Kernel, op: Any, shift: Shift) -> Hint | None:
     pointer = k.env.get(op.operands[0])
     if not isinstance(pointer, Node) or pointer.affine is None:
         return None
@@ -159,7 +196,7 @@ def _gather(k: Kernel, value: Any, wanted: list[Any]) -> bool:
 # The next round's addresses
 
 
-def _next_round(k: Kernel, block: Any) -> Callable[[Value], Value | None] | None:
+def _next_round(k: Kernel, block: Any) -> Shift | None:
     """How a scalar changes from this round of the innermost loop (or this program) to the next one."""
     found = k.rounds.get(block)
     if found is None:

@@ -90,6 +90,8 @@ class Kernel:
         self.block: Any = None
         """The block whose operations are being emitted."""
         self.early: set[Any] = set()
+        self.read_before: set[Node] = set()
+        """Loads that a loop has carried out, and that may be carried out again."""
         self.rounds: dict[Any, tuple[Value, Callable[[], Value]]] = {}
         """For the body of a loop, and for the kernel: what counts its rounds (or programs), and how the next is
         counted.

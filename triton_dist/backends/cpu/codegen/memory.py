@@ -27,6 +27,7 @@ from .tensor import (
 )
 
 if TYPE_CHECKING:
+    from .ahead import Hint
     from .kernel import Kernel
 
 WIDTH = 32
@@ -298,13 +299,17 @@ def materialise_together(k: Kernel, pairs: Sequence[tuple[Node, Buffer]]) -> Non
 # Stores
 
 
-def store(k: Kernel, pointer: Node, value: Node, mask: Node | None, guard: Guard | None = None) -> None:
+def store(
+    k: Kernel, pointer: Node, value: Node, mask: Node | None, guard: Guard | None = None, hints: Sequence[Hint] = ()
+) -> None:
     """Write a tile. All loads that feed it happen before any of its writes, as on a device."""
     trees = [n for n in (pointer, value, mask) if n is not None]
     walk = choose(value.shape, [pointer, value])
     loads = loads_in(trees)
 
     def body(loop: Loop, chunk: Chunk) -> None:
+        for hint in hints:
+            hint.emit(loop, chunk)
         if guard is None:
             _store_chunk(loop, chunk, pointer, value, mask)
         else:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import llvmlite.ir as ir
 
 from . import ahead, floats
+from .affine import lane_stride
 from .ahead import Hint
 from .attrs import integer
 from .build import Value, i64
 from .domain import ZERO, Chunk, Index, Lanes, Loop, Plan, nest, plan
 from .ltypes import Elem, elem_of
-from .memory import choose, in_versions, loads_in, materialise
+from .memory import Load, choose, in_versions, loads_in, materialise
 from .tensor import Buffer, Node
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def emit(k: Kernel, op: Any) -> None:
     # A result of rank 0 is a scalar; anything else goes to buffers.
     targets = [k.allocate(rest, n.elem) for n in nodes] if rest else []
     cells = [] if rest else [k.local(n.elem.reg, "reduced") for n in nodes]
-    walk, hints = choose(shape, nodes, WIDTH), ahead.hints(k, op, nodes)
+    walk, hints = choose(shape, nodes, WIDTH), ahead.of_reduce(k, op, nodes)
 
     def version(fast: bool) -> None:
         results = _reduce(k, nodes, axis, block, targets, hints, walk, fast)
@@ -45,6 +46,7 @@ def emit(k: Kernel, op: Any) -> None:
             k.b.store(result, cell)
 
     in_versions(k, walk, version, nodes)
+    k.read_before.update(loads_in(nodes))
     for i, result in enumerate(op.results):
         k.bind(result, targets[i] if rest else k.b.load(cells[i], typ=nodes[i].elem.reg))
 
@@ -58,12 +60,19 @@ def source(k: Kernel, value: Any) -> Node:
         k.env[value] = node = materialise(k, node)
         k.pending.pop(value, None)
         return node
-    if value not in k.uses.once or node.affine is not None:
+    if value not in k.uses.once or node.affine is not None or _cheap_to_read_again(node):
         return node
     kept = Kept(node, k.allocate(node.shape, node.elem, choose(node.shape, [node], WIDTH).order))
     k.env[value] = kept.buffer
     k.pending.pop(value, None)
     return kept
+
+
+def _cheap_to_read_again(node: Node) -> bool:
+    """A load of consecutive elements: they are in the cache by then, and a copy would have to be written first."""
+    if not isinstance(node, Load) or node.pointer.affine is None:
+        return False
+    return [lane_stride(t) for t in node.pointer.affine.terms][-1] == node.elem.size
 
 
 class Kept(Node):

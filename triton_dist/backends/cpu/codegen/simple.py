@@ -7,7 +7,7 @@ from typing import Any
 
 import llvmlite.ir as ir
 
-from . import dot, floats, reduce
+from . import ahead, dot, floats, reduce
 from .affine import addptr, integer_node
 from .attrs import enum, get, integer, integers
 from .build import Value, const, i64
@@ -228,7 +228,8 @@ def _scalar_load(
 def store_op(k: Kernel, op: Any) -> None:
     pointer, value, mask = k.env[op.operands[0]], k.env[op.operands[1]], k.optional(op, 2)
     if isinstance(pointer, Node):
-        store(k, pointer, value, mask, k.guard(op))
+        nodes = [pointer, *([mask] if isinstance(mask, Node) else []), *([value] if isinstance(value, Node) else [])]
+        store(k, pointer, value, mask, k.guard(op), ahead.of_store(k, op, nodes))
         return
     elem = elem_of(op.operands[1].type)
     data = to_memory(k.b, value, elem)
