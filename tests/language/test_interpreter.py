@@ -78,7 +78,7 @@ def test_wait_for_nothing(interpret):
 
 
 def test_wait_for_fewer_than_nothing(interpret):
-    with pytest.raises(InterpreterError, match="dl.wait on -2 signals: numBarriers must be 0 or more"):
+    with pytest.raises(InterpreterError, match=r"dl\.wait on -2 signals: numBarriers must be 0 or more"):
         interpret('dl.wait(sig, tl.load(sig).to(tl.int32), "sys", "acquire", 4)', sig=i64(-2))
 
 
