@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-import triton
+from triton import knobs
+from triton.runtime import driver
 
 from triton_dist import shmem
 
@@ -63,10 +64,10 @@ class Repeated:
 
 def _hooked() -> bool:
     """Whether somebody, a profiler say, wants to hear of launches."""
-    runtime = triton.knobs.runtime
+    runtime = knobs.runtime
     return any(getattr(hook, "calls", hook) for hook in (runtime.launch_enter_hook, runtime.launch_exit_hook))
 
 
 def _stream() -> int:
-    active: Any = triton.runtime.driver.active
+    active: Any = driver.active
     return active.get_current_stream(active.get_current_device())
