@@ -165,3 +165,18 @@ def test_wrapped_columns_are_gathered_only_where_they_wrap(n: int, k: int) -> No
     assert "llvm.masked.gather" in text
     loop = text[text.index("for.body:") :]
     assert re.search(r"= load <32 x float>, ptr", loop), "no version for columns that follow each other"
+
+
+@triton.jit
+def negate(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out + offsets, -tl.load(x + offsets, mask=mask), mask=mask)
+
+
+def test_kernels_that_only_move_memory_read_ahead_in_half_vectors() -> None:
+    x, out = torch.randn(1000), torch.empty(1000)
+    text = negate[(4,)](x, out, 1000, BLOCK=256).asm["llir"]
+    assert torch.equal(out, -x)
+    # Of 32 lanes, two lines; only in the version without masks.
+    assert len(re.findall(READ, text)) == 2

@@ -15,20 +15,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import llvmlite.ir as ir
 from llvmlite.ir import instructions
 
-from .build import Builder, Value, const, known
+from .build import Builder, Value, known
 from .domain import Chunk, Index, Loop
-from .ltypes import I32, shape_of
+from .ltypes import shape_of
 from .memory import loads_in, locate
-from .tensor import Affine, AffineNode, Node, Splat, pointer_of
+from .tensor import LINE, Affine, AffineNode, Node, Splat, prefetch
 
 if TYPE_CHECKING:
     from .kernel import Kernel
-
-LINE = 64
-"""Bytes of a cache line."""
 
 LEAST = 16 * LINE
 """Tiles smaller than this are left to the hardware."""
@@ -63,20 +59,12 @@ class Hint:
             wanted = loop.scalar(self.mask, loop.chunk([_first(loop, d) for d in chunk.dims], 1))
             assert self.pointer.affine is not None
             address = b.select(wanted, address, self.pointer.affine.base)
-        for at in range(0, chunk.width * self.size, LINE):
-            prefetch(b, b.add(address, const(address.type, at)), self.write)
+        prefetch(b, address, chunk.width * self.size, self.write)
 
 
 def _first(loop: Loop, index: Index) -> Index:
     """The index of a chunk's first lane."""
     return loop.derived(("first", index), lambda: Index(index.base, None, index.level))
-
-
-def prefetch(b: Builder, address: Value, write: bool) -> None:
-    """Ask for a line of data, to be kept near but not in the first cache: fewer of those can be under way."""
-    pointer = pointer_of(b, address)
-    flags = (const(I32, n) for n in (int(write), 2, 1))
-    b.call_intrinsic("llvm.prefetch.p0", ir.VoidType(), [pointer, *flags])
 
 
 # Which tiles
@@ -96,7 +84,7 @@ def of_reduce(k: Kernel, op: Any, nodes: Sequence[Node]) -> list[Hint]:
     shift = _next_round(k, op.parent_block())
     for hint in written + ([] if shift is None else _moved_loads(k, op, shape, shift)):
         assert hint.pointer.affine is not None
-        prefetch(k.b, hint.pointer.affine.base, hint.write)
+        prefetch(k.b, hint.pointer.affine.base, LINE, hint.write)
     return []
 
 

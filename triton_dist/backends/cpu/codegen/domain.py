@@ -70,6 +70,8 @@ class Loop:
         self.b = builder
         self.fast = parent_fast
         """In the fast version of a loop every mask is full, and tables in the lane dimension are contiguous."""
+        self.ahead = 0
+        """Bytes ahead of what is read now that are asked for; 0: none."""
         self.level = 0
         self.hoists: list[ir.Block] = []
         self.replaced: dict[Node, Node] = {}

@@ -22,6 +22,7 @@ from .tensor import (
     masked_load,
     masked_store,
     pointer_of,
+    prefetch,
     scatter,
     to_memory,
 )
@@ -29,6 +30,9 @@ from .tensor import (
 if TYPE_CHECKING:
     from .ahead import Hint
     from .kernel import Kernel
+
+AHEAD = 2048
+"""Bytes ahead that kernels which only move memory ask for: the hardware's own prefetcher stops at each page's end."""
 
 WIDTH = 32
 """Lanes of a chunk: a few machine vectors at once keep the execution ports busy."""
@@ -64,6 +68,8 @@ class Load(Node):
         bits = None if mask is None else (b.splat(mask.value, chunk.width) if mask.uniform else mask.value)
         other = None if bits is None else self._other(loop, chunk, chunk.width)
         if kind == "contiguous":
+            if loop.ahead:
+                prefetch(b, b.add(address, i64(loop.ahead)), chunk.width * size)
             pointer = pointer_of(b, address)
             if bits is None:
                 got = b.load(pointer, typ=vector, align=size)
@@ -239,6 +245,7 @@ Body = Callable[[Loop, Chunk], None]
 def run(k: Kernel, walk: Plan, body: Body, fast: bool = False, replaced: dict[Node, Node] | None = None) -> None:
     """Emit one loop nest."""
     loop = Loop(k.b, fast)
+    loop.ahead = AHEAD if fast and k.streams else 0
     loop.replaced = replaced or {}
     loop.hoists = [k.b.block]
     nest(loop, walk, lambda chunk: body(loop, chunk))

@@ -15,7 +15,7 @@ import llvmlite.ir as ir
 
 from .build import Builder, Value, const, i64, known
 from .domain import ZERO, Chunk, Index, Lanes, Loop
-from .ltypes import I64, PTR, Elem
+from .ltypes import I32, I64, PTR, Elem
 
 
 @dataclass(eq=False)
@@ -363,6 +363,19 @@ def pointer_of(b: Builder, address: Value) -> Value:
     if isinstance(address.type, ir.VectorType):
         return b.inttoptr(address, ir.VectorType(PTR, address.type.count))
     return b.inttoptr(address, PTR)
+
+
+LINE = 64
+"""Bytes of a cache line."""
+
+
+def prefetch(b: Builder, address: Value, size: int, write: bool = False) -> None:
+    """Ask for `size` bytes from an address on, to be kept near but not in the first cache: fewer of those can be under
+    way.
+    """
+    flags = [const(I32, int(write)), const(I32, 2), const(I32, 1)]
+    for at in range(0, size, LINE):
+        b.call_intrinsic("llvm.prefetch.p0", ir.VoidType(), [pointer_of(b, b.iadd(address, i64(at))), *flags])
 
 
 # Views
