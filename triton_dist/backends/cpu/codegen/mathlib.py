@@ -79,16 +79,12 @@ _EXP = (1.3926213466332444e-3, 8.363202971575855e-3, 4.166655443768594e-2, 0.166
 
 def exp(b: Builder, x: Value) -> Value:
     """e^x, 1 ulp; 0 below -103.97, inf above 88.72, NaN for NaN."""
-    return _exp_within(b, _clamp(b, x, -104.0, 89.0))
-
-
-def _exp_within(b: Builder, x: Value, steps: int = 2) -> Value:
-    """e^x for x that is known to be within the bounds of `exp` (within +-87 if one step is to do)."""
     t = x.type
+    x = _clamp(b, x, -104.0, 89.0)
     n = b.math("rint", b.fmul(x, full(t, LOG2E)))
     r = b.math("fma", n, full(t, -LN2_HIGH), x)
     r = b.math("fma", n, full(t, -LN2_LOW), r)
-    return _scale_by_power(b, _poly(b, r, _EXP), n, steps)
+    return _scale_by_power(b, _poly(b, r, _EXP), n)
 
 
 # 2^r on |r| <= 0.5
@@ -97,9 +93,13 @@ _EXP2 = (1.5353362e-4, 1.33989e-3, 9.618437e-3, 5.550332e-2, 2.402264791e-1, 6.9
 
 def exp2(b: Builder, x: Value) -> Value:
     """2^x, 1 ulp."""
-    x = _clamp(b, x, -150.0, 129.0)
+    return _exp2_within(b, _clamp(b, x, -150.0, 129.0))
+
+
+def _exp2_within(b: Builder, x: Value, steps: int = 2) -> Value:
+    """2^x for x that is known to be within the bounds of `exp2` (within +-126 if one step is to do)."""
     n = b.math("rint", x)
-    return _scale_by_power(b, _poly(b, b.fsub(x, n), _EXP2), n)
+    return _scale_by_power(b, _poly(b, b.fsub(x, n), _EXP2), n, steps)
 
 
 def _clamp(b: Builder, x: Value, low: float, high: float) -> Value:
@@ -169,9 +169,9 @@ _ERF_SMALL = (
     7.889119297033176e-5, -8.020820841e-4, 5.189535208e-3, -2.6854444295e-2, 1.128360033e-1, -3.761262596e-1,
     1.283791661e-1,
 )  # fmt: skip
-# -ln(erfc(x)) for 1 <= x <= 4, good to 2^-29 in erf(x)
+# log2(erfc(x)) for 1 <= x <= 4, good to 2^-29 in erf(x)
 _ERF_LARGE = (
-    -1.863800861e-4, 2.947666682e-3, -2.1838096902e-2, 1.031068191e-1, 6.381447315e-1, 1.127089262, 3.415125830e-4,
+    2.688896202e-4, -4.252584185e-3, 3.1505715102e-2, -1.4875170588e-1, -9.206482768e-1, -1.6260460615, -4.926985130e-4,
 )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def erf(b: Builder, x: Value) -> Value:
     a = b.math("fabs", x)
     small = b.math("fma", _poly(b, b.fmul(x, x), _ERF_SMALL), x, x)
     bounded = b.select(b.fcmp_ordered("<", full(t, 4.0), a), full(t, 4.0), a)
-    rest = _exp_within(b, b.fneg(_poly(b, bounded, _ERF_LARGE)), steps=1)
+    rest = _exp2_within(b, _poly(b, bounded, _ERF_LARGE), steps=1)
     large = b.math("copysign", b.fsub(full(t, 1.0), rest), x)
     return b.select(b.fcmp_ordered("<", a, full(t, 1.0)), small, large)
 
