@@ -15,8 +15,8 @@ from tests.fuzz import numbers
 from tests.fuzz.numbers import BOOL, INT32, TYPES, Type
 from tests.fuzz.program import Block, Let, Memory, Program, Shape, Statement, Var
 
-MOST = 512
-"""Elements of the largest tile."""
+MOST = (512, 512, 512, 512, 4096)
+"""Elements of the largest tile, one of these for a program."""
 T = TypeVar("T")
 
 
@@ -26,6 +26,7 @@ class Maker:
     def __init__(self, draw: st.DrawFn) -> None:
         self._draw = draw
         self.program = Program(grid=self.number(1, 3))
+        self.most = self.pick(MOST)
         self.blocks: list[Block] = [self.program.body]
         self.scopes: list[list[Var]] = [[Var("pid", INT32, ())]]
         self.depth = 0
@@ -52,12 +53,13 @@ class Maker:
     def chance(self, one_in: int) -> bool:
         return self.number(0, one_in - 1) == one_in - 1
 
-    def shape(self, most: int = MOST, rank: int | None = None) -> Shape:
+    def shape(self, most: int | None = None, rank: int | None = None) -> Shape:
         """Extents that are powers of two."""
         found: list[int] = []
+        most = self.most if most is None else most
         for _ in range(self.number(1, 3) if rank is None else rank):
             room = most // prod(found)
-            found.append(2 ** self.number(0, min(7, room.bit_length() - 1)))
+            found.append(2 ** self.number(0, min(11, room.bit_length() - 1)))
         return tuple(found)
 
     # Variables

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz import numbers
-from tests.fuzz.maker import MOST, Maker
+from tests.fuzz.maker import Maker
 from tests.fuzz.numbers import (
     BF16,
     BOOL,
@@ -231,7 +231,7 @@ def _once(m: Maker, shape: Shape) -> Place:
 @operation(8)
 def store(m: Maker) -> None:
     x = m.any()
-    if 2 * prod(x.shape) > MOST:
+    if 2 * prod(x.shape) > m.most:
         return
     memory = _scratch(m, x.type)
     x = m.cast(x, memory.type)
@@ -261,7 +261,7 @@ def atomic(m: Maker) -> Var | None:
     name = m.pick(sorted(ATOMICS))
     types, of = ATOMICS[name]
     type_ = m.pick(types)
-    x = m.any(lambda v: v.shape == () or prod(v.shape) * 2 <= MOST)
+    x = m.any(lambda v: v.shape == () or prod(v.shape) * 2 <= m.most)
     value = _small(m, x, type_, 3) if type_.is_float else m.cast(x, type_)
     memory = m.memory(type_, np.zeros(m.program.grid * SIZE, type_.numpy))
     access = _access(m, memory, x.shape, SIZE, _once(m, x.shape))
@@ -302,7 +302,7 @@ def crowded_atomic(m: Maker) -> None:
 
 @operation(2)
 def compare_and_swap(m: Maker) -> Var:
-    x = m.any(lambda v: v.type in (INT32, INT64) and prod(v.shape) <= MOST)
+    x = m.any(lambda v: v.type in (INT32, INT64) and prod(v.shape) <= m.most)
     y = m.like(x.type, x.shape)
     content = np.resize(np.arange(-2, 3), m.program.grid * prod(x.shape)).astype(x.type.numpy)
     memory, count = m.memory(x.type, content), prod(x.shape)
@@ -354,6 +354,30 @@ def through_descriptor(m: Maker) -> Var:
     m.add(Touch(f"{maker}.load([{scalar.name} & 15, {left}])", act, target))
     m.name(target)
     return target
+
+
+@operation(2)
+def store_through_descriptor(m: Maker) -> None:
+    """A block of a matrix; what crosses its edges is not written."""
+    type_ = m.pick((INT32, FP32, FP16, INT8))
+    shape = (2 ** m.number(0, 3), 2 ** m.number(4, 5))
+    x = m.like(type_, shape)
+    rows, columns = m.number(1, 12), 16 * m.number(1, 3)
+    memory = m.memory(type_, numbers.data(type_, m.program.grid * rows * columns, m.seed()))
+    width = m.number(1, columns)
+    scalar = m.any(lambda v: v.shape == () and v.type is INT32)
+    left = m.pick((0, 3, -2, 16))
+    base = f"{memory.name} + pid * {rows * columns}"
+    maker = f"tl.make_tensor_descriptor({base}, [{rows}, {width}], [{columns}, 1], [{shape[0]}, {shape[1]}])"
+
+    def act(state: State) -> None:
+        y = int(state.values[scalar.name] & 7) + axis_values(shape, 0)
+        at = left + axis_values(shape, 1)
+        bits = np.broadcast_to((y < rows) & (at >= 0) & (at < width), shape)
+        where = y * columns + at + int(state.values["pid"]) * rows * columns
+        state.memory[memory.name][where[bits]] = state.values[x.name][bits]
+
+    m.add(Touch(f"{maker}.store([{scalar.name} & 7, {left}], {x.name})", act))
 
 
 def output(m: Maker, x: Var) -> None:

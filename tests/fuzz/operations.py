@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.corpus.registry import VERSION
 from tests.fuzz import numbers
-from tests.fuzz.maker import MOST, Maker, shape_text
+from tests.fuzz.maker import Maker, shape_text
 from tests.fuzz.numbers import (
     BF16,
     BOOL,
@@ -132,7 +132,7 @@ def _partner(m: Maker, x: Var) -> Var:
         return same and all(1 in (a, b) or a == b for a, b in zip(v.shape, x.shape, strict=True))
 
     if (found := m.find(fits)) and m.chance(2):
-        found = [v for v in found if prod(np.broadcast_shapes(v.shape, x.shape)) <= MOST]
+        found = [v for v in found if prod(np.broadcast_shapes(v.shape, x.shape)) <= m.most]
         if found:
             return m.pick(found)
     return m.like(x.type, () if m.chance(5) else x.shape)
@@ -404,7 +404,7 @@ def expand(m: Maker) -> Var:
     axis = m.number(0, len(x.shape))
     grown = (*x.shape[:axis], 1, *x.shape[axis:])
     x = _move(m, x, grown, f"tl.expand_dims({x.name}, {axis})", lambda a: np.expand_dims(a, axis))
-    count = 2 ** m.number(0, max(0, (MOST // prod(grown)).bit_length() - 1))
+    count = 2 ** m.number(0, max(0, (m.most // prod(grown)).bit_length() - 1))
     shape = (*grown[:axis], count, *grown[axis + 1 :])
     if count == 1 or m.chance(3):
         return x
@@ -413,7 +413,7 @@ def expand(m: Maker) -> Var:
 
 @operation()
 def join(m: Maker) -> Var:
-    x = m.any(lambda v: prod(v.shape) * 2 <= MOST and len(v.shape) < 4)
+    x = m.any(lambda v: prod(v.shape) * 2 <= m.most and len(v.shape) < 4)
     y = m.like(x.type, x.shape)
     if x.shape and m.chance(3):
         shape = (*x.shape[:-1], x.shape[-1] * 2)
@@ -450,7 +450,7 @@ def flip(m: Maker) -> Var:
 
 @operation(2)
 def cat(m: Maker) -> Var:
-    x = m.tensor(lambda v: len(v.shape) == 1 and v.shape[0] * 2 <= MOST)
+    x = m.tensor(lambda v: len(v.shape) == 1 and v.shape[0] * 2 <= m.most)
     y = m.like(x.type, x.shape)
     leave = ", can_reorder=True" if VERSION < (3, 9) else ""
     return m.let(
@@ -464,7 +464,7 @@ def gather(m: Maker) -> Var:
     axis = m.number(0, len(x.shape) - 1)
     count = m.pick((x.shape[axis], 1, 2, 8))
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
-    if prod(shape) > MOST:
+    if prod(shape) > m.most:
         shape = x.shape
     index = m.like(m.pick((INT32, INT64)), shape)
     last = x.shape[axis] - 1
@@ -662,7 +662,7 @@ def dot(m: Maker) -> Var:
     shape = m.shape(256, rank)
     batch, (rows, inner) = shape[:-2], shape[-2:]
     columns = 2 ** m.number(0, 4)
-    if rows * columns * prod(batch) > MOST or inner * columns * prod(batch) > MOST:
+    if rows * columns * prod(batch) > m.most or inner * columns * prod(batch) > m.most:
         columns = 1
     x = _small(m, m.like(INT32, shape), type_)
     y = _small(m, m.like(INT32, (*batch, inner, columns)), type_)
