@@ -94,7 +94,7 @@ part() {
   [ "$GPUS" != 1 ] || { few="2 4"; many="2 4 8"; }
   case $1 in
     env) environment 2>&1 | tee "$OUT/env.log" ;;
-    correct) for n in ${PES:-$many}; do pes correct "${LIMIT:-150}" "$n" benchmarks/h200/correct.py --rounds "$ROUNDS" --seconds SOFT; done ;;
+    correct) for n in ${PES:-$many}; do pes correct "${LIMIT:-240}" "$n" benchmarks/h200/correct.py --rounds "$ROUNDS" --seconds SOFT; done ;;
     quick) for n in ${PES:-2}; do pes quick "${LIMIT:-150}" "$n" benchmarks/h200/correct.py --rounds 5; done ;;
     signals) for n in ${PES:-$few}; do pes signals "${LIMIT:-60}" "$n" $measure ping_pong push; done ;;
     overhead) overhead ;;

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,3 +55,31 @@ def test_all_gather(compiled: Compile, direct: bool) -> None:
     assert count(made, r"st\.release\.sys") == (2 if direct else 1)
 
 
+
+
+def hopper_gemms() -> Any:
+    path = Path(__file__).parents[2] / "benchmarks" / "h200" / "gemm.py"
+    spec = importlib.util.spec_from_file_location("h200_gemm", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_gemms_that_communicate_are_pipelined_like_the_plain_one(compiled: Compile) -> None:
+    gemm = hopper_gemms()
+    kernels = {
+        gemm.gemm_kernel: {},
+        gemm.all_gather_gemm_kernel: {"PUSHERS": 8, "COPY": 16384},
+        gemm.gemm_reduce_scatter_kernel: {"ADD_M": 32},
+    }
+    integers = dict.fromkeys(("M", "N", "K"), "i32")
+    kinds = {"signal_ptr": "*i64", "epoch": "i64", **integers}
+    for kernel, more in kernels.items():
+        constants = {**gemm.TILE, **more}
+        types = [kinds.get(name, "*bf16") for name in kernel.arg_names if name not in constants]
+        made = compiled(kernel, *types, constants=constants, **gemm.LAUNCH)
+        assert count(made, r"cp\.async\.cg\.shared\.global \[.*0x10") == 36
+        assert count(made, r"cp\.async\.ca|ld\.global\.b16|(ld|st)\.local") == 0
+        assert count(made, r"^call\b") == 0

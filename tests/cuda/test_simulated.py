@@ -100,6 +100,18 @@ def test_what_is_checked_on_gpus(collectives: ModuleType, pes: int) -> None:
         assert len(told) >= 20
 
 
+@pytest.fixture(scope="module")
+def gemm() -> ModuleType:
+    return load(ROOT / "benchmarks" / "h200" / "gemm.py")
+
+
+@pytest.mark.parametrize("pes", [1, 2, 3])
+def test_gemms_in_one_kernel(gemm: ModuleType, pes: int) -> None:
+    tile = {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16, "GROUP": 4}
+    for error in run_pes(lambda: gemm.check(64, 80, 64, torch.float32, 4, tile), pes):
+        assert error < 1e-6
+
+
 @triton_dist.jit
 def typed_collectives(x, y, gathered):
     libshmem_device.broadcast(libshmem_device.TEAM_WORLD, y, x, 5, 1)
