@@ -435,6 +435,13 @@ class BadCountInKernel(KernelAborted):
     template = "PE {pe}, program {program}, {where}: dl.wait on {got} signals: numBarriers must be 0 or more."
 
 
+class TransferTooLongInKernel(KernelAborted):
+    template = (
+        "PE {pe}, program {program}, {where}: a transfer of {got} bytes to or from {place}: the size must be 0 or "
+        "more, and {left} bytes are left there."
+    )
+
+
 class SimulatedLibraryFault(KernelAborted):
     """What a simulated device library refuses; on the device it would be undefined or silent."""
 

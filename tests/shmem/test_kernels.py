@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import gc
+import re
 import time
 
 import pytest
+import torch
+import triton
+import triton.language as tl
 
 from triton_dist import errors, knobs, shmem
 from triton_dist.backends.cpu import state
+from triton_dist.language.extra import libshmem_device
 from triton_dist.testing import PE_COUNTS, run_pes, run_processes
 
 from . import kernels
@@ -107,3 +112,40 @@ def test_other_tensors_go_on_after_a_free() -> None:
         kernels.wait_kernel[(1,)](shmem.create_signals(1), 0)
 
     run_pes(main, 2)
+
+
+@triton.jit
+def transfer(data_ptr, own_ptr, bytes, peer, GET: tl.constexpr):
+    if GET:
+        libshmem_device.getmem_block(own_ptr, data_ptr, bytes, peer)
+    else:
+        libshmem_device.putmem_block(data_ptr, own_ptr, bytes, peer)
+
+
+@pytest.mark.parametrize("get", [False, True])
+@pytest.mark.parametrize("size", [-1, -(2**63), 2**62, 1 << 40])
+def test_a_transfer_that_leaves_the_heap_is_an_error(size: int, get: bool) -> None:
+    def pe() -> str:
+        data, own = shmem.create_tensor((16,), torch.int32), torch.zeros(16, dtype=torch.int32)
+        peer = 1 - shmem.my_pe()
+        transfer[(1,)](data, own, 64, peer, GET=get)
+        with pytest.raises(errors.TransferTooLongInKernel) as caught:
+            transfer[(1,)](data, own, size, peer, GET=get)
+        return str(caught.value)
+
+    for number, message in enumerate(run_pes(pe, 2)):
+        assert re.match(rf"PE {number}, program 0, .*test_kernels\.py:\d+: a transfer of {size} bytes", message)
+
+
+@pytest.mark.parametrize("get", [False, True])
+def test_the_checked_mode_looks_at_transfers(get: bool) -> None:
+    def pe() -> str:
+        data, own = shmem.create_tensor((16,), torch.int32), torch.zeros(8, dtype=torch.int32)
+        with pytest.raises(errors.OutOfBounds) as caught:
+            transfer[(1,)](data, own, 64, 1 - shmem.my_pe(), GET=get)
+        return str(caught.value)
+
+    with knobs.scope(check_bounds=True):
+        for message in run_pes(pe, 2):
+            assert f"{'write' if get else 'read'} of 64 bytes" in message
+            assert "own_ptr" in message

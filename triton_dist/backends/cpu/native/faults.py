@@ -11,7 +11,7 @@ from .. import state
 from .library import simulated
 from .ranges import Ranges
 
-TIMED_OUT, ABORTED, BAD_PE, FOREIGN, BAD_OP, BAD_TEAM, ASSERTION, OUT_OF_BOUNDS, BAD_COUNT = range(1, 10)
+TIMED_OUT, ABORTED, BAD_PE, FOREIGN, BAD_OP, BAD_TEAM, ASSERTION, OUT_OF_BOUNDS, BAD_COUNT, TOO_LONG = range(1, 11)
 LAST_OWN = 99
 """Codes above are those of the vendor library that is being simulated."""
 
@@ -46,6 +46,10 @@ def explain(
         return errors.BadSignalOpInKernel(**common, got=fault.seen)
     if fault.code == BAD_COUNT:
         return errors.BadCountInKernel(**common, got=fault.seen)
+    if fault.code == TOO_LONG:
+        return errors.TransferTooLongInKernel(
+            **common, got=fault.seen, place=_describe(fault.slot), left=fault.expected
+        )
     if fault.code == BAD_TEAM:
         return errors.BadTeamInKernel(**common, got=fault.seen)
     if fault.code == ASSERTION:

@@ -100,10 +100,48 @@ define i32 @host_quiet_pe(ptr %launch, i32 %program, i32 %site, i32 %pe) nounwin
   ret i32 0
 }
 
+; Whether a transfer stays inside the heap at its symmetric end, and in the bounds-checked mode inside the tensors of the
+; launch at its local end. This PE's own end may lie outside the heap; then only a size taken from a negative one is too large.
+define internal i1 @fits(ptr %launch, i32 %program, i32 %site, i64 %symmetric, i64 %local, i64 %bytes, i1 %get) nounwind {
+  %state = call ptr @state_of(ptr %launch)
+  %hp = getelementptr i8, ptr %state, i64 ${state.heap_base}
+  %heap = load i64, ptr %hp
+  %sp = getelementptr i8, ptr %state, i64 ${state.heap_size}
+  %size = load i64, ptr %sp
+  %off = sub i64 %symmetric, %heap
+  %inside = icmp ult i64 %off, %size
+  %left = sub i64 %size, %off
+  %limit = select i1 %inside, i64 %left, i64 140737488355328
+  %short = icmp ule i64 %bytes, %limit
+  br i1 %short, label %mode, label %long
+long:
+  call void @td_fault(ptr %launch, i64 10, i32 %program, i32 %site, i64 %symmetric, i64 %limit, i64 %bytes, i64 0)
+  ret i1 false
+mode:
+  %rp = getelementptr i8, ptr %launch, i64 ${launch.ranges}
+  %ranges = load ptr, ptr %rp
+  %unchecked = icmp eq ptr %ranges, null
+  %nothing = icmp eq i64 %bytes, 0
+  %skip = or i1 %unchecked, %nothing
+  br i1 %skip, label %good, label %check
+check:
+  %put = xor i1 %get, true
+  %a = call i64 @td_bounds(ptr %launch, i32 %program, i32 %site, i64 %local, i64 %bytes, i1 true, i1 %get)
+  %b = call i64 @td_bounds(ptr %launch, i32 %program, i32 %site, i64 %symmetric, i64 %bytes, i1 true, i1 %put)
+  %bad = call i1 @ended(ptr %launch)
+  %ok = xor i1 %bad, true
+  ret i1 %ok
+good:
+  ret i1 true
+}
+
 define i32 @host_putmem(ptr %launch, i32 %program, i32 %site, i64 %dest, i64 %source, i64 %bytes, i32 %pe) nounwind {
   %remote = call i64 @host_ptr(ptr %launch, i32 %program, i32 %site, i64 %dest, i32 %pe)
   %bad = call i1 @ended(ptr %launch)
-  br i1 %bad, label %leave, label %copy
+  br i1 %bad, label %leave, label %measure
+measure:
+  %fit = call i1 @fits(ptr %launch, i32 %program, i32 %site, i64 %dest, i64 %source, i64 %bytes, i1 false)
+  br i1 %fit, label %copy, label %leave
 copy:
   %d = inttoptr i64 %remote to ptr
   %s = inttoptr i64 %source to ptr
@@ -116,7 +154,10 @@ leave:
 define i32 @host_getmem(ptr %launch, i32 %program, i32 %site, i64 %dest, i64 %source, i64 %bytes, i32 %pe) nounwind {
   %remote = call i64 @host_ptr(ptr %launch, i32 %program, i32 %site, i64 %source, i32 %pe)
   %bad = call i1 @ended(ptr %launch)
-  br i1 %bad, label %leave, label %copy
+  br i1 %bad, label %leave, label %measure
+measure:
+  %fit = call i1 @fits(ptr %launch, i32 %program, i32 %site, i64 %source, i64 %dest, i64 %bytes, i1 true)
+  br i1 %fit, label %copy, label %leave
 copy:
   %d = inttoptr i64 %dest to ptr
   %s = inttoptr i64 %remote to ptr
