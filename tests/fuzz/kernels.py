@@ -27,6 +27,8 @@ JOURNAL = "FUZZ_JOURNAL"
 def programs(draw: st.DrawFn) -> Program:
     """A kernel of a few to some dozen statements."""
     m = Maker(draw)
+    for _ in range(m.number(0, 3)):
+        memory.load(m)
     for _ in range(m.number(1, 12)):
         control.statement(m)
     kept = [v for v in m.visible() if v.name[0] == "v"]

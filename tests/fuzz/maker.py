@@ -109,6 +109,9 @@ class Maker:
         )
 
     def constant(self, type_: Type, shape: Shape) -> Var:
+        """The same number everywhere; more often numbers that differ, so that what a fault exchanges can be told apart."""
+        if prod(shape) > 1 and not self.chance(4):
+            return self._pattern(type_, shape)
         value: Any
         if type_ is BOOL:
             value = bool(self.number(0, 1))
@@ -119,6 +122,14 @@ class Maker:
             value = self.pick((0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 100.0))
         filled = np.full(shape, value, type_.numpy)
         return self.let(type_, shape, f"tl.full({shape_text(shape)}, {value!r}, tl.{type_.name})", [], lambda: filled)
+
+    def _pattern(self, type_: Type, shape: Shape) -> Var:
+        """`(place * factor + start) & 255`, as the type."""
+        factor, start = self.pick((1, 3, 7, 101)), self.pick((0, 1, -4, 250))
+        places = np.arange(prod(shape), dtype=np.int32).reshape(shape)
+        filled = numbers.cast((places * factor + start) & 255, INT32, type_)
+        text = f"(({flat_text(shape).removeprefix(' + ')}) * {factor} + {start} & 255).to(tl.{type_.name})"
+        return self.let(type_, shape, text, [], lambda: filled)
 
     # Statements
 
@@ -177,6 +188,21 @@ class Maker:
 
     def seed(self) -> int:
         return self.number(0, 2**16)
+
+
+def axis_text(shape: Shape, axis: int) -> str:
+    """`tl.arange` along one dimension of a tile."""
+    place = ", ".join(":" if d == axis else "None" for d in range(len(shape)))
+    return f"tl.arange(0, {shape[axis]})" + (f"[{place}]" if len(shape) > 1 else "")
+
+
+def flat_text(shape: Shape) -> str:
+    """` + ` the row-major offsets of a tile."""
+    terms, step = [], 1
+    for d in reversed(range(len(shape))):
+        terms.append(f" + {axis_text(shape, d)} * {step}")
+        step *= shape[d]
+    return "".join(terms)
 
 
 def shape_text(shape: Shape) -> str:

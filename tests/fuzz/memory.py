@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz import numbers
-from tests.fuzz.maker import Maker
+from tests.fuzz.maker import Maker, axis_text, flat_text
 from tests.fuzz.numbers import (
     BF16,
     BOOL,
@@ -32,12 +32,6 @@ from tests.fuzz.program import Memory, Shape, State, Touch, Var
 
 SIZE = 1024
 """Elements of an input, and of each program's part of a buffer that is written."""
-
-
-def axis_text(shape: Shape, axis: int) -> str:
-    """`tl.arange` along one dimension of a tile."""
-    place = ", ".join(":" if d == axis else "None" for d in range(len(shape)))
-    return f"tl.arange(0, {shape[axis]})" + (f"[{place}]" if len(shape) > 1 else "")
 
 
 def axis_values(shape: Shape, axis: int) -> Array:
@@ -320,15 +314,6 @@ def compare_and_swap(m: Maker) -> Var:
     m.add(Touch(f"tl.atomic_cas({memory.name} + pid * {count}{text}, {x.name}, {y.name})", act, target))
     m.name(target)
     return target
-
-
-def flat_text(shape: Shape) -> str:
-    """` + ` the row-major offsets of a tile."""
-    terms, step = [], 1
-    for d in reversed(range(len(shape))):
-        terms.append(f" + {axis_text(shape, d)} * {step}")
-        step *= shape[d]
-    return "".join(terms)
 
 
 @operation(2)
