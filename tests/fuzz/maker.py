@@ -109,7 +109,7 @@ class Maker:
         )
 
     def constant(self, type_: Type, shape: Shape) -> Var:
-        """The same number everywhere; more often numbers that differ, so that what a fault exchanges can be told apart."""
+        """The same number everywhere; more often numbers that differ, so that exchanged elements are seen."""
         if prod(shape) > 1 and not self.chance(4):
             return self._pattern(type_, shape)
         value: Any
