@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import libdevice
 
 import triton_dist
 import triton_dist.language as dl
@@ -244,3 +245,36 @@ def test_lines_are_the_users(compiled: Compile) -> None:
     assert __file__.rsplit("/", 1)[-1] in made.asm["ptx"]
     line = call_thread.starting_line_number + 2
     assert any(text.split()[:3] == [".loc", "1", str(line)] for text in map(str.strip, made.asm["ptx"].splitlines()))
+
+
+@triton_dist.jit
+def peer_sine(x, y, pe, BLOCK: tl.constexpr, WAY: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    value = tl.load(x + offsets)
+    if WAY == "sine":
+        value = tl.sin(value.to(tl.float64)).to(tl.float32)
+    elif WAY == "remainder":
+        value = value % 3.5
+    elif WAY == "libdevice":
+        value = libdevice.atan2(value, value)
+    elif WAY == "high product":
+        value += tl.umulhi(offsets, offsets + 7)
+    elif WAY == "sum":
+        value = tl.sum(value, 0) + tl.zeros((BLOCK,), tl.float32)
+    tl.store(dl.symm_at(y, pe) + offsets, value)
+
+
+@pytest.mark.parametrize("way", ["plain", "sum", "sine", "remainder", "libdevice", "high product"])
+def test_libdevice_is_linked_only_where_it_may_be_needed(
+    compiled: Compile, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    from triton._C.libtriton import llvm
+
+    linked: list[str] = []
+    link = llvm.link_extern_libs
+    monkeypatch.setattr(llvm, "link_extern_libs", lambda module, paths: linked.extend(paths) or link(module, paths))
+    made = compiled(peer_sine, "*fp32", "*fp32", "i32", constants={"BLOCK": 128, "WAY": way})
+    names = [path.rsplit("/", 1)[-1] for path in linked]
+    assert any(name.startswith("triton_dist_device_") for name in names)
+    assert ("libdevice.10.bc" in names) == (way not in ("plain", "sum"))
+    assert ".extern .func" not in made.asm["ptx"]

@@ -12,6 +12,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import libdevice
 
 import triton_dist
 import triton_dist.language as dl
@@ -173,6 +174,25 @@ def test_code_of_threads(functions: ModuleType) -> None:
         return flags.tolist()
 
     assert run_pes(run, 3) == [[0, 0, 7], [7, 0, 0], [0, 7, 0]]
+
+
+@triton_dist.jit
+def angles_to_the_right(x, y, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    value = libdevice.atan2(tl.load(x + offsets), tl.load(x + offsets) + 1.0)
+    tl.store(dl.symm_at(y, (dl.rank() + 1) % dl.num_ranks()) + offsets, value)
+
+
+def test_libdevice_beside_distributed_operations() -> None:
+    def run() -> torch.Tensor:
+        x, y = torch.arange(64.0), shmem.create_tensor((64,), torch.float32)
+        angles_to_the_right[(1,)](x, y, BLOCK=64)
+        shmem.barrier_all()
+        return y.clone()
+
+    x = torch.arange(64.0)
+    for y in run_pes(run, 2):
+        torch.testing.assert_close(y, torch.atan2(x, x + 1))
 
 
 @triton.jit

@@ -78,6 +78,11 @@ class Backend(ABC):
         del module, target, given
         return ()
 
+    def spared_libraries(self, module: ModuleOp) -> frozenset[str]:
+        """Keys of the libraries that the compiler would link by itself, and that a converted module does not need."""
+        del module
+        return frozenset()
+
     def compile_key(self) -> str:
         """What of the vendor's installation decides how a kernel is compiled: the library's version and place."""
         return ""

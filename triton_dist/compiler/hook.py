@@ -107,8 +107,10 @@ def _link(backend: Backend, module: ModuleOp, options: Any, target: Any) -> None
     given = dict(options.extern_libs or ())
     needed = dict(backend.device_libraries(module, target, given))
     if needed:
+        spared = backend.spared_libraries(module)
+        kept = {key: path for key, path in {**given, **needed}.items() if key not in spared}
         # Frozen, but the later stages read this very object.
-        object.__setattr__(options, "extern_libs", tuple({**given, **needed}.items()))
+        object.__setattr__(options, "extern_libs", tuple(kept.items()))
 
 
 def parse_text(text: str, context: Any) -> Any:

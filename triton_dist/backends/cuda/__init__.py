@@ -36,6 +36,11 @@ class CudaBackend(Backend):
 
         return device_libraries(module, int(target.arch), given)
 
+    def spared_libraries(self, module: ModuleOp) -> frozenset[str]:
+        from triton_dist.backends.cuda import libdevice
+
+        return frozenset() if libdevice.may_be_needed(module) else frozenset({libdevice.KEY})
+
     def compile_key(self) -> str:
         from triton_dist.backends.cuda.library import identity
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triton_dist.backends.cuda import bitcode, library, symbols
+from triton_dist.backends.cuda import bitcode, libdevice, library, symbols
 from triton_dist.backends.cuda.bitcode import Pieces, Signature
 from triton_dist.backends.cuda.symbols import Wrapper
 from triton_dist.backends.cuda.templates import release
@@ -61,7 +61,7 @@ def device_libraries(module: ModuleOp, arch: int, given: Mapping[str, str]) -> l
             vendor.setdefault(_text(op, "symbol"), _called(op))
         elif path:
             others[name] = path
-        elif name not in given:
+        elif name not in given and not (_text(op, "symbol").startswith(libdevice.PREFIX) and libdevice.KEY in given):
             raise DeviceLibraryMissing(where=_called(op).where, symbol=_text(op, "symbol"), library=name)
     found = list(others.items())
     if vendor:
