@@ -260,12 +260,22 @@ def versioned(k: Kernel, walk: Plan, body: Body, nodes: Sequence[Node], extra: E
     in_versions(k, walk, lambda fast: run(k, walk, body, fast), nodes, extra)
 
 
-def in_versions(k: Kernel, walk: Plan, emit: Callable[[bool], None], nodes: Sequence[Node], extra: Extra = ()) -> None:
-    """`emit(fast)` once, or twice under a condition: tiles with full masks and contiguous tables, and the others."""
+def in_versions(
+    k: Kernel,
+    walk: Plan,
+    emit: Callable[[bool], None],
+    nodes: Sequence[Node],
+    extra: Extra = (),
+    masks_cost: bool = False,
+) -> None:
+    """`emit(fast)` once, or twice under a condition: tiles with full masks and contiguous tables, and the others.
+
+    `masks_cost`: a loop so light that even cheap masks slow it down.
+    """
     loads = loads_in(nodes)
     accesses = [(load.pointer, load.mask) for load in loads] + list(extra)
     masked = any(m is not None for _, m in accesses)
-    pays = _has_lane_table(accesses, walk) or (masked and not k.target.cheap_masks)
+    pays = _has_lane_table(accesses, walk) or (masked and (masks_cost or not k.target.cheap_masks))
     guarded = any(load.guard is not None for load in loads)
     condition = conditions(k, accesses, walk) if pays and not guarded else None
     if condition is None:

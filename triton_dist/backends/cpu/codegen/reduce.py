@@ -45,8 +45,9 @@ def emit(k: Kernel, op: Any) -> None:
         for cell, result in zip(cells, results, strict=False):
             k.b.store(result, cell)
 
-    in_versions(k, walk, version, nodes)
-    k.read_before.update(loads_in(nodes))
+    loads = loads_in(nodes)
+    in_versions(k, walk, version, nodes, masks_cost=not k.read_before.issuperset(loads))
+    k.read_before.update(loads)
     for i, result in enumerate(op.results):
         k.bind(result, targets[i] if rest else k.b.load(cells[i], typ=nodes[i].elem.reg))
 
