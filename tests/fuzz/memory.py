@@ -223,13 +223,38 @@ def _once(m: Maker, shape: Shape) -> Place:
 
 
 @operation(8)
+def shift_in_place(m: Maker) -> Var:
+    """A row is read, and something written a few places further in the same buffer; then it is read again."""
+    memory, shape = _scratch(m, m.pick(TYPES)), (2 ** m.number(3, 9),)
+    places = [_row(shape, m.pick((4, 0, 3, 5, 8))) for _ in range(3)]
+    before = _load(m, _access(m, memory, shape, SIZE, places[0]), shape)
+    written = other = m.like(memory.type, shape)
+    if m.chance(2):
+        sign, of = ("^", np.bitwise_xor) if memory.type is BOOL else ("+", np.add)
+        written = m.let(
+            memory.type, shape, f"{before.name} {sign} {other.name}", [before, other],
+            lambda a, b: numbers.rounded(of(a, b), memory.type),
+        )  # fmt: skip
+    _store(m, memory, written, places[1])
+    return _load(m, _access(m, memory, shape, SIZE, places[2]), shape)
+
+
+def _row(shape: Shape, start: int) -> Place:
+    offsets = start + np.arange(shape[0], dtype=np.int32)
+    return Place(f"{start} + {axis_text(shape, 0)}", (), lambda: offsets, True)
+
+
+@operation(8)
 def store(m: Maker) -> None:
     x = m.any()
     if 2 * prod(x.shape) > m.most:
         return
     memory = _scratch(m, x.type)
-    x = m.cast(x, memory.type)
-    access = _access(m, memory, x.shape, SIZE, _once(m, x.shape))
+    _store(m, memory, m.cast(x, memory.type))
+
+
+def _store(m: Maker, memory: Memory, x: Var, place: Place | None = None) -> None:
+    access = _access(m, memory, x.shape, SIZE, place or _once(m, x.shape))
 
     def act(state: State) -> None:
         at, bits = access.resolve(state)
