@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from triton import knobs
+import triton
 from triton.runtime import driver
 
 from triton_dist import shmem
@@ -31,8 +31,10 @@ class Repeated:
         # To the compiled kernel addresses stand for tensors: its launcher need not ask for them.
         self._values = [a.data_ptr() if isinstance(a, torch.Tensor) else a for a in arguments]
         self._places = [i for i, argument in enumerate(arguments) if argument is EACH_TIME]
-        # On the host a launch is cheap, and the engine adds arguments of its own.
-        self._found: dict[tuple[bool, ...], Any] | None = None if shmem.device().type == "cpu" else {}
+        # On the host a launch is cheap, and the engine adds arguments of its own. Triton without knobs (3.2, which
+        # triton-ascend builds on) starts compiled kernels in another way.
+        direct = shmem.device().type != "cpu" and hasattr(triton, "knobs")
+        self._found: dict[tuple[bool, ...], Any] | None = {} if direct else None
 
     def __call__(self, *tensors: torch.Tensor) -> None:
         if self._found is None:
@@ -64,6 +66,8 @@ class Repeated:
 
 def _hooked() -> bool:
     """Whether somebody, a profiler say, wants to hear of launches."""
+    from triton import knobs
+
     runtime = knobs.runtime
     return any(getattr(hook, "calls", hook) for hook in (runtime.launch_enter_hook, runtime.launch_exit_hook))
 
