@@ -26,7 +26,7 @@ def bindings() -> Any:
         from cuda.pathfinder import load_nvidia_dynamic_lib  # pyright: ignore[reportMissingImports]
         from nvshmem.bindings import nvshmem  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        fix = "Install it: pip install 'triton-dist-sdk[cuda]' (or [cuda12])."
+        fix = "Install it: pip install nvshmem4py-cu13 (or -cu12), the one for your CUDA version."
         raise NvshmemError(call=call, detail=f"nvshmem4py cannot be imported ({error}).", fix=fix) from error
     try:
         load_nvidia_dynamic_lib("nvshmem_host")

@@ -22,7 +22,7 @@ class StreamOps:
         try:
             from cuda.bindings import driver  # pyright: ignore[reportMissingImports]
         except ImportError as error:
-            fix = "Install it: pip install 'triton-dist-sdk[cuda]' (or [cuda12])."
+            fix = "Install it: pip install nvshmem4py-cu13 (or -cu12), the one for your CUDA version."
             raise NvshmemError(call="shmem.init", detail=f"cuda-bindings is missing ({error}).", fix=fix) from error
         import torch
 
