@@ -28,7 +28,7 @@ from triton_dist.profile import Event, write_timeline, write_trace
 from triton_dist.testing import run_pes
 
 PUSHERS = 1
-BLOCKS = (64, 64, 64)
+BLOCKS = (128, 256, 64)
 WAYS = ("triton_dist, overlapped", "torch: gather, then matmul")
 
 
