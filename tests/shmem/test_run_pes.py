@@ -8,6 +8,7 @@ import gc
 import os
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 import weakref
@@ -321,3 +322,31 @@ def test_the_demo_under_a_launcher() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=110)
     assert done.returncode == 1
     assert "Start it with python alone" in done.stderr
+
+
+ATOMICS = """
+    import ctypes, threading
+    from triton_dist.backends.cpu import atomics
+
+    number, together = ctypes.c_int64(), threading.Barrier(8)
+
+    def count():
+        together.wait()
+        for _ in range(1000):
+            atomics.word(64).add(ctypes.addressof(number), 1)
+
+    threads = [threading.Thread(target=count) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(number.value)
+"""
+
+
+def test_threads_that_come_together_compile_the_atomics_once() -> None:
+    """Code that another thread had compiled in vain was freed while it ran."""
+    for _ in range(3):
+        command = [sys.executable, "-c", textwrap.dedent(ATOMICS)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout.strip()) == (0, "8000"), done.stderr

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from collections.abc import Callable
 from ctypes import c_int32, c_int64, c_void_p
 from dataclasses import dataclass
@@ -90,6 +91,9 @@ class _Compiled:
         )
 
 
+_compiling = threading.Lock()
+
+
 @functools.cache
 def _compiled() -> _Compiled:
     return _Compiled()
@@ -98,7 +102,9 @@ def _compiled() -> _Compiled:
 @functools.cache
 def word(bits: int) -> Word:
     """The operations on words of 32 or 64 bits."""
-    return _compiled().word(bits)
+    # Threads that come together would each compile, and the code of all but one would be freed under its callers.
+    with _compiling:
+        return _compiled().word(bits)
 
 
 def yield_core() -> None:
