@@ -11,13 +11,14 @@ bandwidth and nothing else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from llvmlite.ir import instructions
 
-from .build import Builder, Value, known
+from .build import Builder, Value
 from .domain import Chunk, Index, Loop
 from .ltypes import shape_of
 from .memory import loads_in, locate
@@ -34,7 +35,6 @@ ADDRESSES = frozenset({
     "tt.addptr", "tt.broadcast", "tt.expand_dims", "tt.get_program_id", "tt.make_range", "tt.splat",
 })  # fmt: skip
 """Operations that may be emitted before their turn: they compute where something is, and cannot fail."""
-
 
 Shift = Callable[[Value], Value | None]
 """What a scalar is in the next round; None if that cannot be told, or is the same."""
@@ -151,11 +151,8 @@ def _hint(pointer: Node | Value | None, mask: Node | Value | None, write: bool) 
     if not isinstance(pointer, Node) or pointer.affine is None or not pointer.affine.linear:
         return None
     size = pointer.elem.pointee.size if pointer.elem.pointee else 1
-    count = size
-    for n in pointer.shape:
-        count *= n
     told = isinstance(mask, Node) and not mask.reads and not isinstance(mask, Splat)
-    return Hint(pointer, mask if told else None, size, write) if count >= LEAST else None
+    return Hint(pointer, mask if told else None, size, write) if size * math.prod(pointer.shape) >= LEAST else None
 
 
 def early(k: Kernel, value: Any) -> Node | Value | None:
@@ -163,7 +160,10 @@ def early(k: Kernel, value: Any) -> Node | Value | None:
     if value in k.env:
         return k.env[value]
     wanted: list[Any] = []
-    return k.env[value] if _gather(k, value, wanted) and k.emit_early(wanted) else None
+    if not _gather(k, value, wanted):
+        return None
+    k.emit_early(wanted)
+    return k.env[value]
 
 
 def _gather(k: Kernel, value: Any, wanted: list[Any]) -> bool:
@@ -207,7 +207,7 @@ def _recomputed(b: Builder, value: Value, memo: dict[Value, Value | None], old: 
         return memo[value]
     if not isinstance(value, instructions.Instruction):
         return value
-    if not _depends(value, old, set()):
+    if not _depends(value, old):
         return value
     memo[value] = None
     operands = [_recomputed(b, operand, memo, old) for operand in value.operands]
@@ -226,13 +226,13 @@ AGAIN: dict[str, Callable[[Builder, list[Value], Any], Value]] = {
 }
 
 
-def _depends(value: Value, on: Value, seen: set[Value]) -> bool:
-    stack = [value]
+def _depends(value: Value, on: Value) -> bool:
+    stack, seen = [value], set()
     while stack:
         here = stack.pop()
         if here is on:
             return True
-        if here in seen or not isinstance(here, instructions.Instruction) or known(here) is not None:
+        if here in seen or not isinstance(here, instructions.Instruction):
             continue
         seen.add(here)
         stack.extend(here.operands)

@@ -347,12 +347,11 @@ class Kernel:
                 self.op(op)
         self.block = outer
 
-    def emit_early(self, ops: Sequence[Any]) -> bool:
+    def emit_early(self, ops: Sequence[Any]) -> None:
         """Emit operations of the current block before their turn."""
         for op in ops:
             self.op(op)
             self.early.add(op)
-        return True
 
     def op(self, op: Any) -> None:
         handler = HANDLERS.get(op.name)

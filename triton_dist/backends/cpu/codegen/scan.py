@@ -186,5 +186,3 @@ def _in_order(scan: Scan, chunk: Chunk) -> None:
 
     if extent > 1:
         looped(scan.loop, extent - 1, 1, None, step)
-
-
