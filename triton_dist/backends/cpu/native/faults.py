@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from triton_dist import errors
 
@@ -38,20 +39,8 @@ def explain(
     if fault.code == ABORTED and fault.detail == state.PEER_DIED:
         what = f"{kernel} (program {common['program']}, {where})"
         return errors.PeerDied(pe=fault.pe, dead=device.dead_pe, detail=_death_of(device.dead_pe), what=what)
-    if fault.code == BAD_PE:
-        return errors.PeOutOfRangeInKernel(**common, got=fault.seen, n_pes=fault.expected)
-    if fault.code == FOREIGN:
-        return errors.ForeignAddressInKernel(**common, address=_describe(fault.slot), peer=fault.seen)
-    if fault.code == BAD_OP:
-        return errors.BadSignalOpInKernel(**common, got=fault.seen)
-    if fault.code == BAD_COUNT:
-        return errors.BadCountInKernel(**common, got=fault.seen)
-    if fault.code == TOO_LONG:
-        return errors.TransferTooLongInKernel(
-            **common, got=fault.seen, place=_describe(fault.slot), left=fault.expected
-        )
-    if fault.code == BAD_TEAM:
-        return errors.BadTeamInKernel(**common, got=fault.seen)
+    if (bad := _BAD_ARGUMENTS.get(fault.code)) is not None:
+        return bad(fault, common)
     if fault.code == ASSERTION:
         return errors.DeviceAssertion(**common, kernel=kernel)
     if fault.code == OUT_OF_BOUNDS and ranges is not None:
@@ -60,6 +49,19 @@ def explain(
     if fault.code > LAST_OWN and (vendor := simulated()) is not None:
         return vendor.explain(fault, common)
     return errors.KernelAborted(detail=f"{kernel} ended early on PE {fault.pe} (fault {fault.code})")
+
+
+_BAD_ARGUMENTS: dict[int, Callable[[state.Fault, dict[str, Any]], Exception]] = {
+    BAD_PE: lambda f, common: errors.PeOutOfRangeInKernel(**common, got=f.seen, n_pes=f.expected),
+    FOREIGN: lambda f, common: errors.ForeignAddressInKernel(**common, address=_describe(f.slot), peer=f.seen),
+    BAD_OP: lambda f, common: errors.BadSignalOpInKernel(**common, got=f.seen),
+    BAD_COUNT: lambda f, common: errors.BadCountInKernel(**common, got=f.seen),
+    TOO_LONG: lambda f, common: errors.TransferTooLongInKernel(
+        **common, got=f.seen, place=_describe(f.slot), left=f.expected
+    ),
+    BAD_TEAM: lambda f, common: errors.BadTeamInKernel(**common, got=f.seen),
+}
+"""What a kernel passed to an operation, by the fault's code."""
 
 
 def _program(linear: int, grid: tuple[int, int, int]) -> str:
