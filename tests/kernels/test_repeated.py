@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-import triton
 from triton.compiler import CompiledKernel
 
-from triton_dist import shmem
+from triton_dist import backends, shmem
+from triton_dist.errors import ArgumentError
 from triton_dist.kernels import repeated
 from triton_dist.kernels.repeated import EACH_TIME, Repeated
 
@@ -55,8 +56,9 @@ def memory() -> torch.Tensor:
 
 
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shmem, "device", lambda: torch.device("cuda"))
-    monkeypatch.setattr(repeated, "_stream", lambda: 5)
+    """As far as `Repeated` can see: tensors of the host, number -1, count as that GPU's."""
+    monkeypatch.setattr(shmem, "device", lambda: SimpleNamespace(type="cuda", index=-1))
+    monkeypatch.setattr(repeated, "_streams", lambda: lambda index: 5)
 
 
 def test_who_listens_to_launches_hears_of_them(monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor) -> None:
@@ -68,11 +70,13 @@ def test_who_listens_to_launches_hears_of_them(monkeypatch: pytest.MonkeyPatch, 
     def hook(metadata: Any) -> None:
         del metadata
 
-    triton.knobs.runtime.launch_enter_hook.add(hook)
+    from triton import knobs
+
+    knobs.runtime.launch_enter_hook.add(hook)
     try:
         launch(memory)
     finally:
-        triton.knobs.runtime.launch_enter_hook.remove(hook)
+        knobs.runtime.launch_enter_hook.remove(hook)
     launch(memory)
     # Triton's own way tells them.
     assert kernel.fast == [((3, 1, 1), 1, memory.data_ptr()), (1, memory.data_ptr())]
@@ -106,6 +110,33 @@ def test_a_variant_is_looked_up_once(monkeypatch: pytest.MonkeyPatch, memory: to
         (2, at + 16, fixed.data_ptr(), 7, at + 8),
         (1, at, fixed.data_ptr(), 7, at),
     ]
+
+
+def test_the_back_ends_own_way_is_taken(monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor) -> None:
+    on_a_gpu(monkeypatch)
+    calls: list[Any] = []
+
+    class Backend:
+        def relaunch(self, *given: Any) -> Callable[..., None]:
+            calls.append(given[1:])
+            return lambda *launched: calls.append(launched)
+
+    monkeypatch.setattr(backends, "active", Backend)
+    kernel, at = FakeKernel(), memory.data_ptr()
+    launch = Repeated(kernel, 3, [7, EACH_TIME], 4)
+    launch(memory)
+    launch(memory[4:])
+    assert calls == [(3, [7, EACH_TIME], [1]), (5, [at + 16])]
+    assert not kernel.fast
+
+
+def test_a_tensor_of_another_device_is_refused(monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor) -> None:
+    on_a_gpu(monkeypatch)
+    launch = Repeated(FakeKernel(), 3, [EACH_TIME], 4)
+    launch(memory)  # Triton looks itself
+    monkeypatch.setattr(launch, "_index", 1)
+    with pytest.raises(ArgumentError, match="a tensor is on cpu; this PE is on"):
+        launch(memory)
 
 
 def test_the_host_takes_tritons_way(monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor) -> None:

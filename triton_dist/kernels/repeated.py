@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import triton
 from triton.runtime import driver
 
-from triton_dist import shmem
+from triton_dist import backends, shmem
+from triton_dist.errors import ArgumentError
 
 ALIGNMENT = 16
 """What Triton asks of a pointer: it compiles another variant for one that is not a multiple of it."""
@@ -23,6 +24,7 @@ class Repeated:
 
     Triton looks at every argument of every launch to find the variant it needs. That takes longer than a small
     collective does. Here it looks once for each alignment of those tensors; other launches go to what it found.
+    Not for several threads at once.
     """
 
     def __init__(self, kernel: Any, programs: int, arguments: Sequence[Any], num_warps: int) -> None:
@@ -33,25 +35,50 @@ class Repeated:
         self._places = [i for i, argument in enumerate(arguments) if argument is EACH_TIME]
         # On the host a launch is cheap, and the engine adds arguments of its own. Triton without knobs (3.2, which
         # triton-ascend builds on) starts compiled kernels in another way.
-        direct = shmem.device().type != "cpu" and hasattr(triton, "knobs")
-        self._found: dict[tuple[bool, ...], Any] | None = {} if direct else None
+        self._device = shmem.device()
+        self._direct = self._device.type != "cpu" and hasattr(triton, "knobs")
+        self._found: dict[tuple[bool, ...], tuple[Any, Launch]] = {}
+        self._last: Sequence[int] | None = None
+        if self._direct:
+            self._index, self._hooks, self._stream = self._device.index, _hooks(), _streams()
 
     def __call__(self, *tensors: torch.Tensor) -> None:
-        if self._found is None:
+        addresses = [tensor.data_ptr() for tensor in tensors]
+        if addresses != self._last or _hears(self._hooks.launch_enter_hook) or _hears(self._hooks.launch_exit_hook):
+            self._look(tensors, addresses)
+        else:
+            self._relaunch(self._stream(self._index), addresses)
+
+    def _look(self, tensors: Sequence[torch.Tensor], addresses: Sequence[int]) -> None:
+        """Other tensors than last time, or somebody listens."""
+        if not self._direct:
             self._launch(tensors)
             return
-        addresses = [tensor.data_ptr() for tensor in tensors]
-        known = tuple(address % ALIGNMENT == 0 for address in addresses)
-        compiled = self._found.get(known)
-        if compiled is None:
-            self._found[known] = self._launch(tensors)
-        elif _hooked():
+        known = tuple([address % ALIGNMENT == 0 for address in addresses])
+        found = self._found.get(known)
+        if found is None:
+            compiled = self._launch(tensors)
+            self._found[known] = compiled, self._way_of(compiled)
+            return
+        for tensor in tensors:
+            if tensor.get_device() != self._index:
+                self._refuse(tensor)
+        compiled, self._relaunch = found
+        if _hears(self._hooks.launch_enter_hook) or _hears(self._hooks.launch_exit_hook):
             compiled[(self._programs, 1, 1)](*self._filled(self._values, addresses))
-        else:
-            compiled.run(
-                self._programs, 1, 1, _stream(), compiled.function, compiled.packed_metadata, None, None, None,
+            return
+        self._relaunch(self._stream(self._index), addresses)
+        self._last = addresses
+
+    def _way_of(self, compiled: Any) -> Launch:
+        """The back end's own, or Triton's launcher."""
+        own = backends.active().relaunch(compiled, self._programs, self._values, self._places)
+        return own or (
+            lambda stream, addresses: compiled.run(
+                self._programs, 1, 1, stream, compiled.function, compiled.packed_metadata, None, None, None,
                 *self._filled(self._values, addresses),
-            )  # fmt: skip
+            )
+        )  # fmt: skip
 
     def _filled(self, arguments: list[Any], brought: Sequence[Any]) -> list[Any]:
         filled = arguments.copy()
@@ -63,15 +90,27 @@ class Repeated:
         """By Triton; returns the compiled kernel."""
         return self._kernel[(self._programs,)](*self._filled(self._arguments, tensors), num_warps=self._num_warps)
 
+    def _refuse(self, tensor: torch.Tensor) -> None:
+        detail = f"a tensor is on {tensor.device}; this PE is on {self._device}"
+        raise ArgumentError(op=getattr(self._kernel, "__name__", "kernel"), detail=detail)
 
-def _hooked() -> bool:
+
+Launch = Callable[[int, Sequence[int]], None]
+"""Takes a stream and the addresses of what this launch brings."""
+
+
+def _hears(hook: Any) -> bool:
     """Whether somebody, a profiler say, wants to hear of launches."""
+    return bool(getattr(hook, "calls", hook))
+
+
+def _hooks() -> Any:
     from triton import knobs
 
-    runtime = knobs.runtime
-    return any(getattr(hook, "calls", hook) for hook in (runtime.launch_enter_hook, runtime.launch_exit_hook))
+    return knobs.runtime
 
 
-def _stream() -> int:
+def _streams() -> Callable[[int], int]:
+    """The current stream of a device, as a number."""
     active: Any = driver.active
-    return active.get_current_stream(active.get_current_device())
+    return active.get_current_stream

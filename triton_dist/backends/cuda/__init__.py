@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from triton_dist.backends.base import SET_ADD, Backend, Limits, RuntimeAdapter
@@ -55,6 +55,18 @@ class CudaBackend(Backend):
         from triton_dist.backends.cuda.modules import MODULES
 
         MODULES.unloaded(module)
+
+    def relaunch(
+        self, compiled: Any, programs: int, values: Sequence[Any], places: Sequence[int]
+    ) -> Callable[[int, Sequence[int]], None] | None:
+        import ctypes
+
+        import torch
+
+        from triton_dist.backends.cuda.relaunch import relaunch
+
+        capturing = torch.cuda.is_current_stream_capturing
+        return relaunch(compiled, programs, values, places, ctypes.CDLL("libcuda.so.1"), capturing)
 
     def adapter(self) -> RuntimeAdapter:
         from triton_dist.backends.cuda.adapter import CudaAdapter
