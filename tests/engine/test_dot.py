@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import triton
 
 from tests.engine import harness
 
@@ -113,6 +114,10 @@ def test_expressions(text: str) -> None:
 
 # Block scales
 
+newer = pytest.mark.skipif(
+    not hasattr(triton.language, "atomic_poll"), reason="batches of scales, and blocks of 16, need Triton 3.9"
+)
+
 E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], dtype=torch.float64)
 
 
@@ -153,7 +158,36 @@ def test_dot_scaled(left: str, right: str, scales: str) -> None:
     torch.testing.assert_close(got.double(), exact_a @ exact_b, rtol=1e-5, atol=1e-4)
 
 
-def _scaled_operand(kind: str, shape: tuple[int, int], axis: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+@pytest.mark.parametrize(("left", "right"), [("e2m1", "e2m1"), ("e2m1", "e4m3"), ("bf16", "e2m1")])
+@pytest.mark.parametrize("batch", [None, pytest.param(2, marks=newer)])
+def test_fp4_packed_along_the_other_dimension(left: str, right: str, batch: int | None) -> None:
+    m, n, k, ranks = 16, 32, 64, () if batch is None else (batch,)
+    axis = len(ranks)
+    a, exact_a = _scaled_operand(left, (*ranks, m, k), axis, 1)
+    b, exact_b = _scaled_operand(right, (*ranks, k, n), axis + 1, 2)
+    scale = torch.randint(120, 134, (*ranks, n, k // 32), dtype=torch.uint8)
+    exact_b = exact_b * torch.exp2(scale.double() - 127).repeat_interleave(32, -1).mT
+    packs = f"lhs_k_pack={left != 'e2m1'}, rhs_k_pack={right != 'e2m1'}"
+    text = f"tl.dot_scaled(a, None, '{left}', b, t, '{right}', {packs})"
+    got = harness.tiles({text: ((*ranks, m, n), torch.float32)}, {"a": a, "b": b, "t": scale})[text]
+    torch.testing.assert_close(got.double(), exact_a @ exact_b, rtol=1e-5, atol=1e-4)
+
+
+@newer
+def test_blocks_of_16_with_8_bit_float_scales() -> None:
+    m, n, k = 16, 16, 64
+    a, exact_a = _scaled_operand("e2m1", (m, k), 1, 1)
+    b, exact_b = _scaled_operand("e2m1", (k, n), 0, 2)
+    scale = (torch.rand(m, k // 16) * 8).to(torch.float8_e4m3fn)
+    other = (torch.rand(n, k // 16) * 8).to(torch.float8_e4m3fn)
+    exact_a = exact_a * scale.double().repeat_interleave(16, 1)
+    exact_b = exact_b * other.double().repeat_interleave(16, 1).T
+    text = "tl.dot_scaled(a, s, 'e2m1', b, t, 'e2m1')"
+    got = harness.tiles({text: ((m, n), torch.float32)}, {"a": a, "b": b, "s": scale, "t": other})[text]
+    torch.testing.assert_close(got.double(), exact_a @ exact_b, rtol=1e-5, atol=1e-4)
+
+
+def _scaled_operand(kind: str, shape: tuple[int, ...], axis: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     if kind == "e2m1":
         packed = [n // 2 if d == axis else n for d, n in enumerate(shape)]

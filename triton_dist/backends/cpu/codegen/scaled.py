@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """tt.dot_scaled: microscaled operands (OCP MX) decoded to fp32, then an ordinary dot.
 
-An element of a block of 32 along K is multiplied by 2^(scale - 127); scale 255 is NaN. fp4 (e2m1) comes two to a
-byte, the lower half first (OCP Microscaling Formats 1.0, sections 5.2-5.4).
+An element of a block along K (32 of them, or as many as the scale's shape says) is multiplied by 2^(scale - 127); scale
+255 is NaN. A scale may be an 8-bit float too: that is the factor then. fp4 (e2m1) comes two to a byte, the lower half
+first (OCP Microscaling Formats 1.0, sections 5.2-5.4): two neighbours along K, or along the operand's other dimension.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from .ltypes import F32, I32, named
 from .tensor import Map, Node, broadcast, expand_dims, reshape
 
 KINDS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "bf16", "fp16")
-BLOCK = 32
 
 
 @handles("tt.dot_scaled")
@@ -31,20 +31,20 @@ def dot_scaled(k: Kernel, op: Any) -> None:
     rest = values[3:]
     a_scale = k.node(rest[0]) if sizes[3] else None
     b_scale = k.node(rest[-1]) if sizes[4] else None
-    left = _decode(k, op, a, a_scale, "a_elem_type", len(a.shape) - 1)
-    right = _decode(k, op, b, b_scale, "b_elem_type", len(b.shape) - 2)
+    left = _decode(k, op, a, a_scale, "a", len(a.shape) - 1)
+    right = _decode(k, op, b, b_scale, "b", len(b.shape) - 2)
     dot.multiply(k, op, left, right, c, op.operands[2])
 
 
 def _decode(k: Kernel, op: Any, node: Node, scale: Node | None, which: str, axis: int) -> Node:
-    kind = enum(op, which, KINDS)
+    """An operand as fp32; `axis` is its K."""
+    kind = enum(op, f"{which}_elem_type", KINDS)
     if kind in ("e2m3", "e3m2"):
         raise k.unsupported(op, f"operands of type {kind}")
-    pack = get(op, "lhs_k_pack" if which == "a_elem_type" else "rhs_k_pack")
     if kind == "e2m1":
-        if pack is not None and not _truth(pack):
-            raise k.unsupported(op, "fp4 operands packed along another dimension than K")
-        node = Fp4(node, axis)
+        pack = get(op, "lhs_k_pack" if which == "a" else "rhs_k_pack")
+        along_k = pack is None or _truth(pack)
+        node = Fp4(node, axis if along_k else 2 * len(node.shape) - 3 - axis)
     elif not node.elem.is_float:
         elem = named({"e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}[kind])
         node = Map(node.shape, elem, (node,), lambda b, a: a[0], 0)
@@ -60,10 +60,13 @@ def _truth(attr: Any) -> bool:
 
 
 def _spread(scale: Node, shape: tuple[int, ...], axis: int) -> Node:
-    """Scales [.., K / 32] repeated over their blocks; for the right operand the scale's rows are its columns."""
-    factor = Map(scale.shape, named("f32"), (scale,), lambda b, a: _power(b, a[0]), 3)
-    grown = broadcast(expand_dims(factor, len(scale.shape)), (*scale.shape, BLOCK))
-    lines = reshape(grown, (*scale.shape[:-1], scale.shape[-1] * BLOCK))
+    """Scales [.., blocks] repeated over their blocks; for the right operand the scale's rows are its columns."""
+    if scale.elem.is_float:
+        factor = dot.convert(scale, named("f32"))
+    else:
+        factor = Map(scale.shape, named("f32"), (scale,), lambda b, a: _power(b, a[0]), 3)
+    grown = broadcast(expand_dims(factor, len(scale.shape)), (*scale.shape, shape[axis] // scale.shape[-1]))
+    lines = reshape(grown, (*scale.shape[:-1], shape[axis]))
     if axis == len(shape) - 1:
         return lines
     from .tensor import transpose
