@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import torch
 
@@ -12,6 +14,7 @@ from triton_dist.kernels import (
     AllGather,
     AllGatherMatmul,
     AllReduce,
+    GemmReduceScatter,
     MatmulAllReduce,
     MatmulReduceScatter,
     ReduceScatter,
@@ -22,8 +25,51 @@ PIECES = Plan(programs=4, piece=1024, block=512, warps=4)
 """Several pieces a program, several blocks a piece, whatever the size."""
 
 
+VARIANTS = 13
+"""Data repeats after so many rounds: it is made once, for what takes time is to be what is checked."""
+
+
 def data_of(pe: int, number: int, count: int) -> torch.Tensor:
-    return ((torch.arange(count, device=shmem.device()) * (pe + 3) + number) % 13).float()
+    return ((torch.arange(count, device=shmem.device()) * (pe + 3) + number) % VARIANTS).float()
+
+
+class Recorded:
+    """An operation's call, recorded in a CUDA graph at the first one and replayed with other data ever after."""
+
+    def __init__(self, op: Callable[..., torch.Tensor]) -> None:
+        self._op, self._graph = op, torch.cuda.CUDAGraph()
+        self._operands: list[torch.Tensor] = []
+
+    def __call__(self, *operands: torch.Tensor) -> torch.Tensor:
+        if not self._operands:
+            self._record(operands)
+        for held, operand in zip(self._operands, operands, strict=True):
+            held.copy_(operand)
+        self._graph.replay()
+        return self._result
+
+    def _record(self, operands: Sequence[torch.Tensor]) -> None:
+        self._operands = [operand.clone() for operand in operands]
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            self._op(*self._operands)
+        stream.synchronize()
+        with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
+            self._result = self._op(*self._operands)
+
+
+Wrap = Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]
+
+
+def same(op: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    return op
+
+
+def ways_to_call() -> Iterator[tuple[str, Wrap]]:
+    yield "", same
+    if shmem.device().type == "cuda":
+        yield ", from a graph", Recorded
 
 
 def check_all(rounds: int, say: Callable[[str], None]) -> int:
@@ -40,57 +86,54 @@ def checks() -> Iterator[tuple[str, Callable[[int], torch.Tensor | int]]]:
     """Sizes of one piece, of several, and of all multiprocessors."""
     for count in (5003, 300_001, 1_000_000):
         for plan in (None, PIECES) if count < 10_000 else (None,):
-            kind = f"{count} elements{', in pieces' * (plan is not None)}"
-            for direct in (False, True):
-                yield (
-                    f"all-gather, {'direct' if direct else 'staged'}, {kind}",
-                    lambda rounds, c=count, p=plan, d=direct: all_gather(rounds, c, p, d),
-                )
-            for pull in (False, True):
-                name = f"reduce-scatter, {'pull, ' * pull}{kind}"
-                yield name, lambda rounds, c=count, p=plan, pull=pull: reduce_scatter(rounds, c, p, pull)
-            for way in ("one-shot", "two-shot"):
-                yield (
-                    f"all-reduce, {way}, {kind}",
-                    lambda rounds, c=count, p=plan, w=way: all_reduce(rounds, c, p, w),
-                )
-    for pieces in (0, 2):
-        name = f"MatmulReduceScatter, {pieces} pieces"
-        yield name, lambda rounds, pieces=pieces: matmul_reduce_scatter(rounds, pieces)
-    for first in (256, 100) if shmem.n_pes() == 2 else (256,):
-        yield f"AllGatherMatmul, {first} of 256 rows first", lambda rounds, f=first: all_gather_matmul(rounds, f)
-    yield "MatmulAllReduce", matmul_all_reduce
+            for how, wrap in ways_to_call() if plan is None else [("", same)]:
+                kind = f"{count} elements{', in pieces' * (plan is not None)}{how}"
+                yield from collectives(kind, count, plan, wrap)
+    for how, wrap in ways_to_call():
+        for pieces in (0, 2):
+            make = partial(MatmulReduceScatter, M, N, torch.bfloat16, pieces=pieces)
+            yield f"MatmulReduceScatter, {pieces} pieces{how}", partial(reduced_product, make, wrap)
+        make = partial(GemmReduceScatter, M, N, torch.bfloat16)
+        yield f"GemmReduceScatter{how}", partial(reduced_product, make, wrap)
+        for first in (256, 100) if shmem.n_pes() == 2 else (256,):
+            yield f"AllGatherMatmul, {first} of 256 rows first{how}", partial(all_gather_matmul, first, wrap)
+        yield f"MatmulAllReduce{how}", partial(matmul_all_reduce, wrap)
 
 
-def everyones(number: int, count: int) -> list[torch.Tensor]:
-    return [data_of(pe, number, count) for pe in range(shmem.n_pes())]
-
-
-def all_gather(rounds: int, count: int, plan: Plan | None, direct: bool) -> torch.Tensor | int:
-    bad: torch.Tensor | int = 0
-    with AllGather((count,), torch.float32, direct=direct, plan=plan) as op:
-        for number in range(rounds):
-            shards = everyones(number, count)
-            bad += (op(shards[shmem.my_pe()]) != torch.stack(shards)).sum()
-    return bad
-
-
-def reduce_scatter(rounds: int, count: int, plan: Plan | None, pull: bool) -> torch.Tensor | int:
-    bad: torch.Tensor | int = 0
+def collectives(
+    kind: str, count: int, plan: Plan | None, wrap: Wrap
+) -> Iterator[tuple[str, Callable[[int], torch.Tensor | int]]]:
     pes, me = shmem.n_pes(), shmem.my_pe()
-    with ReduceScatter((count,), torch.float32, pull=pull, plan=plan) as op:
-        for number in range(rounds):
-            parts = torch.stack(everyones(number, pes * count)).view(pes, pes, count)
-            bad += (op(parts[me]) != parts[:, me].sum(0)).sum()
-    return bad
+    shards = [[data_of(pe, number, count) for pe in range(pes)] for number in range(VARIANTS)]
+    gathered, summed = [torch.stack(those) for those in shards], [sum(those) for those in shards]
+    mine = [those[me] for those in shards]
+    for direct in (False, True):
+        make = partial(AllGather, (count,), torch.float32, direct=direct, plan=plan)
+        name = f"all-gather, {'direct' if direct else 'staged'}, {kind}"
+        yield name, partial(compare, make, wrap, mine, gathered)
+    for way in ("one-shot", "two-shot"):
+        make = partial(AllReduce, (count,), torch.float32, algorithm=way, plan=plan)
+        yield f"all-reduce, {way}, {kind}", partial(compare, make, wrap, mine, summed)
+    del shards, gathered, summed, mine
+    parts, sums = [], []
+    for number in range(VARIANTS):
+        everyones = torch.stack([data_of(pe, number, pes * count) for pe in range(pes)]).view(pes, pes, count)
+        parts.append(everyones[me].clone())
+        sums.append(everyones[:, me].sum(0))
+    for pull in (False, True):
+        make = partial(ReduceScatter, (count,), torch.float32, pull=pull, plan=plan)
+        yield f"reduce-scatter, {'pull, ' * pull}{kind}", partial(compare, make, wrap, parts, sums)
 
 
-def all_reduce(rounds: int, count: int, plan: Plan | None, algorithm: str) -> torch.Tensor | int:
+def compare(
+    make: Callable[[], Any], wrap: Wrap, given: list[torch.Tensor], expected: list[torch.Tensor], rounds: int
+) -> torch.Tensor | int:
+    """How many elements are wrong, over all rounds."""
     bad: torch.Tensor | int = 0
-    with AllReduce((count,), torch.float32, algorithm=algorithm, plan=plan) as op:  # pyright: ignore[reportArgumentType]
+    with make() as op:
+        call = wrap(op)
         for number in range(rounds):
-            inputs = everyones(number, count)
-            bad += (op(inputs[shmem.my_pe()]) != torch.stack(inputs).sum(0)).sum()
+            bad += (call(given[number % VARIANTS]) != expected[number % VARIANTS]).sum()
     return bad
 
 
@@ -102,13 +145,18 @@ M, N, K = 256, 320, 32
 ROWS = 48
 
 
-def all_gather_matmul(rounds: int, first: int) -> torch.Tensor | int:
+def all_gather_matmul(first: int, wrap: Wrap, rounds: int) -> torch.Tensor | int:
     bad: torch.Tensor | int = 0
+    given = []
+    for number in range(VARIANTS):
+        shards = [matrix(M, K, number + 3 * pe) for pe in range(shmem.n_pes())]
+        b = matrix(K, N, number + shmem.my_pe())
+        given.append((shards[shmem.my_pe()], b, torch.cat(shards) @ b))
     with AllGatherMatmul(M, K, torch.bfloat16, first=first) as op:
+        call = wrap(op)
         for number in range(rounds):
-            shards = [matrix(M, K, number + 3 * pe) for pe in range(shmem.n_pes())]
-            b = matrix(K, N, number + shmem.my_pe())
-            bad += (op(shards[shmem.my_pe()], b) != torch.cat(shards) @ b).sum()
+            shard, b, expected = given[number % VARIANTS]
+            bad += (call(shard, b) != expected).sum()
     return bad
 
 
@@ -121,22 +169,26 @@ def products(number: int, rows: int) -> tuple[torch.Tensor, torch.Tensor, torch.
     return wide[me], tall[me], torch.as_tensor(total)
 
 
-def matmul_reduce_scatter(rounds: int, pieces: int) -> torch.Tensor | int:
+def reduced_product(make: Callable[[], Any], wrap: Wrap, rounds: int) -> torch.Tensor | int:
     bad: torch.Tensor | int = 0
     pes, me = shmem.n_pes(), shmem.my_pe()
-    with MatmulReduceScatter(M, N, torch.bfloat16, pieces=pieces) as op:
+    given = [products(number, pes * M) for number in range(VARIANTS)]
+    with make() as op:
+        call = wrap(op)
         for number in range(rounds):
-            a, b, total = products(number, pes * M)
-            bad += ((op(a, b).float() - total[me * M : (me + 1) * M]).abs() > TOLERANCE).sum()
+            a, b, total = given[number % VARIANTS]
+            bad += ((call(a, b).float() - total[me * M : (me + 1) * M]).abs() > TOLERANCE).sum()
     return bad
 
 
-def matmul_all_reduce(rounds: int) -> torch.Tensor | int:
+def matmul_all_reduce(wrap: Wrap, rounds: int) -> torch.Tensor | int:
     bad: torch.Tensor | int = 0
+    given = [products(number, ROWS) for number in range(VARIANTS)]
     with MatmulAllReduce(ROWS, N, torch.bfloat16) as op:
+        call = wrap(op)
         for number in range(rounds):
-            a, b, total = products(number, ROWS)
-            bad += ((op(a, b).float() - total).abs() > TOLERANCE).sum()
+            a, b, total = given[number % VARIANTS]
+            bad += ((call(a, b).float() - total).abs() > TOLERANCE).sum()
     return bad
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # pyright: reportArgumentType=false
-"""AllGather-GEMM and GEMM-ReduceScatter, each one launch, tiled for Hopper; and the same GEMM alone.
+"""AllGather-GEMM in one launch, tiled for Hopper, and the same GEMM alone. (GEMM-ReduceScatter: the library has it.)
 
 Programs that communicate and programs that multiply are of one launch, so the ones can never keep the others from
 running. What never waits comes first in the grid.
@@ -15,6 +15,8 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
+from triton_dist.kernels import GemmReduceScatter
+from triton_dist.kernels.gemm_reduce_scatter import Tiles
 
 
 @triton.jit
@@ -107,47 +109,10 @@ def all_gather_gemm_kernel(
         _store(c_ptr, total, source * blocks + row, column, N, BLOCK_M, BLOCK_N)
 
 
-@triton_dist.jit(do_not_specialize=["epoch"])
-def gemm_reduce_scatter_kernel(
-    a_ptr, b_ptr, c_ptr, stage_ptr, signal_ptr, M, N, K, epoch,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr, ADD_M: tl.constexpr,
-):
-    """C = this PE's M rows of the sum over the PEs of A @ B. Others' rows first; to its own it adds what has come."""
-    me, pes = dl.rank(), dl.num_ranks()
-    blocks, columns = M // BLOCK_M, tl.cdiv(N, BLOCK_N)
-    tiles = blocks * columns
-    step = tl.program_id(0) // tiles
-    target = (me + 1 + step) % pes
-    tile = tl.program_id(0) % tiles
-    row, column = _place(tile, blocks, columns, GROUP)
-    total = _dot(a_ptr, b_ptr, target * blocks + row, column, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
-    # A PE's product number `step` has the same number where it is summed.
-    if step < pes - 1:
-        stage = dl.symm_at(stage_ptr + step * M * N, target)
-        _store(stage, total, row, column, N, BLOCK_M, BLOCK_N)
-        dl.notify(signal_ptr + tile * (pes - 1) + step, target, signal=epoch, sig_op="set", comm_scope="intra_node")
-    else:
-        _store(c_ptr, total, row, column, N, BLOCK_M, BLOCK_N)
-        token = dl.wait(signal_ptr + tile * (pes - 1), pes - 1, "sys", "acquire", waitValue=epoch)
-        stage = dl.consume_token(stage_ptr, token)
-        # Read by other threads than wrote it.
-        tl.debug_barrier()
-        places = column * BLOCK_N + tl.arange(0, BLOCK_N)
-        for part in range(0, BLOCK_M, ADD_M):
-            rows = row * BLOCK_M + part + tl.arange(0, ADD_M)
-            offsets = rows[:, None] * N + places[None, :]
-            inside = places[None, :] < N
-            sums = tl.load(c_ptr + offsets, mask=inside, other=0.0).to(tl.float32)
-            for source in range(pes - 1):
-                sums += tl.load(stage + source * M * N + offsets, mask=inside, other=0.0).to(tl.float32)
-            tl.store(c_ptr + offsets, sums.to(c_ptr.dtype.element_ty), mask=inside)
-
-
 TILE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP": 8}
 LAUNCH = {"num_warps": 8, "num_stages": 3}
-SMALL_TILE = {**TILE, "BLOCK_N": 128}
+SMALL = Tiles(n=128, warps=4)
 """Two programs fit a multiprocessor: one multiplies while the other communicates."""
-SMALL_LAUNCH = {"num_warps": 4, "num_stages": 3}
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, tile: dict[str, int] = TILE) -> None:
@@ -182,37 +147,10 @@ class AllGatherGemm:
         shmem.free_tensor(self.gathered)
 
 
-class GemmReduceScatter:
-    """For results of m x n on each PE; partial sums are kept in the type of the result."""
-
-    def __init__(
-        self, m: int, n: int, dtype: torch.dtype, tile: dict[str, int] = TILE, launch: dict[str, int] = LAUNCH
-    ) -> None:
-        pes = shmem.n_pes()
-        self.m, self.n, self.tile, self.launch = m, n, tile, launch
-        self.tiles = (m // tile["BLOCK_M"]) * triton.cdiv(n, tile["BLOCK_N"])
-        self.stage = shmem.create_tensor((2, max(1, pes - 1), m, n), dtype)
-        self.signals = shmem.create_signals(2 * max(1, pes - 1) * self.tiles).view(2, -1)
-        self.epoch = 0
-
-    def __call__(self, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
-        self.epoch += 1
-        half, grid = self.epoch % 2, shmem.n_pes() * self.tiles
-        gemm_reduce_scatter_kernel[(grid,)](
-            a, b, c, self.stage[half], self.signals[half], self.m, self.n, a.shape[1], self.epoch,
-            ADD_M=min(32, self.tile["BLOCK_M"]), **self.tile, **self.launch,
-        )
-
-    def free(self) -> None:
-        shmem.barrier_all()
-        shmem.free_tensor(self.signals.view(-1))
-        shmem.free_tensor(self.stage)
-
-
-def check(m: int, n: int, k: int, dtype: torch.dtype, rounds: int, tile: dict[str, int] = TILE) -> float:
-    """Both against torch; the largest relative error. Shards of m rows; sizes that fit the tile, but for n."""
+def check(m: int, n: int, k: int, dtype: torch.dtype, rounds: int) -> float:
+    """Both in one kernel against torch; the largest relative error. Shards of m rows; sizes fit the tile, but for n."""
     me, pes, worst = shmem.my_pe(), shmem.n_pes(), 0.0
-    gather, scatter = AllGatherGemm(m, k, dtype, tile=tile), GemmReduceScatter(m, n, dtype, tile=tile)
+    gather, scatter = AllGatherGemm(m, k, dtype), GemmReduceScatter(m, n, dtype)
     for number in range(rounds):
         shards = [random(m, k, dtype, 100 * number + pe) for pe in range(pes)]
         b = random(k, n, dtype, 7 + me)
@@ -221,10 +159,9 @@ def check(m: int, n: int, k: int, dtype: torch.dtype, rounds: int, tile: dict[st
         worst = max(worst, error(c, torch.cat(shards).float() @ b.float()))
         wide = [random(pes * m, k, dtype, 100 * number + 50 + pe) for pe in range(pes)]
         tall = [random(k, n, dtype, 100 * number + 70 + pe) for pe in range(pes)]
-        part = torch.empty(m, n, dtype=dtype, device=shmem.device())
-        scatter(wide[me], tall[me], part)
         mine = slice(me * m, (me + 1) * m)
-        worst = max(worst, error(part, sum(x[mine].float() @ y.float() for x, y in zip(wide, tall, strict=True))))
+        total = sum(x[mine].float() @ y.float() for x, y in zip(wide, tall, strict=True))
+        worst = max(worst, error(scatter(wide[me], tall[me]), torch.as_tensor(total)))
     gather.free()
     scatter.free()
     return worst

@@ -13,7 +13,7 @@ import vendors
 from common import Clock, Meeting, Table, doing, graph_of, median_of, medians, say
 
 from triton_dist import shmem
-from triton_dist.kernels import AllGatherMatmul, MatmulAllReduce, MatmulReduceScatter
+from triton_dist.kernels import AllGatherMatmul, GemmReduceScatter, MatmulAllReduce, MatmulReduceScatter
 
 DTYPE = torch.bfloat16
 M = 8192
@@ -107,18 +107,17 @@ def gemm_reduce_scatter(meeting: Meeting, n: int, wide: int) -> dict[str, float]
         torch.sum(out, 0, out=part)
 
     fused = {
-        "one kernel": gemm.GemmReduceScatter(m, n, DTYPE),
-        "one kernel, small tiles": gemm.GemmReduceScatter(m, n, DTYPE, gemm.SMALL_TILE, gemm.SMALL_LAUNCH),
+        "one kernel": GemmReduceScatter(m, n, DTYPE),
+        "one kernel, small tiles": GemmReduceScatter(m, n, DTYPE, tiles=gemm.SMALL),
     }
     matmuls = {"ours": MatmulReduceScatter(m, n, DTYPE)}
-    matmuls |= {f"ours, {pieces} pieces": MatmulReduceScatter(m, n, DTYPE, pieces=pieces) for pieces in (0, 1, 4)}
+    matmuls |= {f"ours, {pieces} pieces": MatmulReduceScatter(m, n, DTYPE, pieces=pieces) for pieces in (0, 1, 2, 4)}
     ways: Ways = {"torch.matmul": lambda: torch.matmul(a, b, out=c), "Triton alone": lambda: gemm.gemm(a, b, c)}
     if dist.is_initialized():
         ways["matmul, NCCL"] = lambda: (multiply(), dist.reduce_scatter_tensor(part, full))
     ways["matmul, NVSHMEM"] = lambda: (multiply(), scatter())
     ways["matmul, copies, sum"] = lambda: (multiply(), push_and_add())
-    ways |= {name: partial(op, a, b) for name, op in matmuls.items()}
-    ways |= {name: partial(op, a, b, part) for name, op in fused.items()}
+    ways |= {name: partial(op, a, b) for name, op in {**matmuls, **fused}.items()}
     times = timed(meeting, ways)
     for op in (*fused.values(), *matmuls.values()):
         op.free()

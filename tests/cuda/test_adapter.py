@@ -219,6 +219,13 @@ def test_barrier_on_the_stream_and_on_the_host(raw: FakeBindings, pe: CudaAdapte
     assert raw.calls[-1] == ("barrier_all",)
 
 
+def test_pes_that_share_a_gpu(raw: FakeBindings, pe: CudaAdapter) -> None:
+    assert not pe.shares_device()
+    for status in (nvshmem.LIMITED_MPG, nvshmem.FULL_MPG):
+        raw.status = status
+        assert pe.shares_device()
+
+
 def test_finalize_in_order(raw: FakeBindings) -> None:
     pe = start(raw)
     pe.create_tensor((4,), torch.float32)

@@ -12,6 +12,7 @@ import triton.language as tl
 
 from tests.cuda.conftest import Compile, count
 from triton_dist.kernels.all_gather import push_all_gather_kernel
+from triton_dist.kernels.gemm_reduce_scatter import gemm_reduce_scatter_kernel
 from triton_dist.kernels.reduction import pull_reduction_kernel, reduction_kernel
 
 TYPES = {"signal_ptr": "*i64", "count_ptr": "*i64"}
@@ -72,10 +73,10 @@ def test_gemms_that_communicate_are_pipelined_like_the_plain_one(compiled: Compi
     kernels = {
         gemm.gemm_kernel: {},
         gemm.all_gather_gemm_kernel: {"PUSHERS": 8, "COPY": 16384},
-        gemm.gemm_reduce_scatter_kernel: {"ADD_M": 32},
+        gemm_reduce_scatter_kernel: {"EVEN_M": True, "EVEN_K": True},
     }
     integers = dict.fromkeys(("M", "N", "K"), "i32")
-    kinds = {"signal_ptr": "*i64", "epoch": "i64", **integers}
+    kinds = {"signal_ptr": "*i64", "count_ptr": "*i64", "epoch": "i64", **integers}
     for kernel, more in kernels.items():
         constants = {**gemm.TILE, **more}
         types = [kinds.get(name, "*bf16") for name in kernel.arg_names if name not in constants]

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels import AllGatherMatmul, MatmulAllReduce, MatmulReduceScatter
+from triton_dist.kernels import AllGatherMatmul, GemmReduceScatter, MatmulAllReduce, MatmulReduceScatter
+from triton_dist.kernels.gemm_reduce_scatter import Tiles
 from triton_dist.testing import run_pes
 
 PES = (1, 2, 3, 4)
@@ -51,11 +53,33 @@ def check_all_gather_matmul(pes: int, m: int, n: int, k: int, first: int | None)
 @pytest.mark.parametrize("pieces", [None, 0, 1, 3])
 @pytest.mark.parametrize("pes", PES)
 def test_matmul_reduce_scatter(pes: int, pieces: int | None) -> None:
-    m, n, k = 12, 17, 40
+    check_reduce_scatter(pes, 12, 17, 40, lambda m, n: MatmulReduceScatter(m, n, torch.float32, pieces=pieces))
 
+
+@pytest.mark.parametrize("size", [(1, 1, 1), (32, 32, 32), (33, 70, 50), (80, 40, 96)])
+@pytest.mark.parametrize("pes", PES)
+def test_gemm_reduce_scatter(pes: int, size: tuple[int, int, int]) -> None:
+    tiles = Tiles(32, 32, 16, group=2, warps=4)
+    check_reduce_scatter(pes, *size, lambda m, n: GemmReduceScatter(m, n, torch.float32, tiles=tiles))
+
+
+def test_pes_that_share_a_gpu_get_one_kernel() -> None:
+    def multiply() -> str:
+        shmem.adapter().shares_device = lambda: True  # type: ignore[method-assign]
+        one, other = (MatmulReduceScatter(8, 8, dtype) for dtype in (torch.bfloat16, torch.float32))
+        ones = torch.ones(16, 8)
+        assert (one(ones.bfloat16(), ones[:8].bfloat16()) == 16).all()
+        other.free()
+        one.free()
+        return f"{type(one._fused).__name__} {other._fused}"
+
+    assert run_pes(multiply, 2) == ["GemmReduceScatter None"] * 2
+
+
+def check_reduce_scatter(pes: int, m: int, n: int, k: int, make: Callable[[int, int], Any]) -> None:
     def multiply() -> None:
         me = shmem.my_pe()
-        with MatmulReduceScatter(m, n, torch.float32, pieces=pieces) as op:
+        with make(m, n) as op:
             for call in range(CALLS):
                 wide = [numbers(pes * m, k, 10 * call + pe) for pe in range(pes)]
                 tall = [numbers(k, n, 100 + 10 * call + pe) for pe in range(pes)]
@@ -82,21 +106,24 @@ def test_matmul_all_reduce(pes: int, m: int) -> None:
 
 
 WRONG: dict[str, Callable[[], object]] = {
-    "AllGatherMatmul: first is 3; it must be from 1 to 4, or left out": lambda: (
-        AllGatherMatmul(4, 4, torch.float32, first=3)
+    "AllGatherMatmul: first is 3; it must be from 1 to 4, or left out": lambda: AllGatherMatmul(
+        4, 4, torch.float32, first=3
     ),
-    "AllGatherMatmul: a is 3 x 4 torch.float32; it must be 4 x 4 torch.float32": lambda: (
-        AllGatherMatmul(4, 4, torch.float32)(torch.zeros(3, 4), torch.zeros(4, 4))
+    "AllGatherMatmul: a is 3 x 4 torch.float32; it must be 4 x 4 torch.float32": lambda: AllGatherMatmul(
+        4, 4, torch.float32
+    )(torch.zeros(3, 4), torch.zeros(4, 4)),
+    "MatmulReduceScatter: pieces is 3; it must be 0 or divide 4": lambda: MatmulReduceScatter(
+        4, 4, torch.float32, pieces=3
     ),
-    "MatmulReduceScatter: pieces is 3; it must be 0 or divide 4": lambda: (
-        MatmulReduceScatter(4, 4, torch.float32, pieces=3)
-    ),
-    "MatmulReduceScatter: b is 5 x 4 torch.float32; it must be 4 x 4 torch.float32": lambda: (
-        MatmulReduceScatter(4, 4, torch.float32)(torch.zeros(4, 4), torch.zeros(5, 4))
-    ),
-    "MatmulAllReduce: a is 3 x 4 torch.float32; it must be 4 x any torch.float32": lambda: (
-        MatmulAllReduce(4, 4, torch.float32)(torch.zeros(3, 4), torch.zeros(4, 4))
-    ),
+    "MatmulReduceScatter: b is 5 x 4 torch.float32; it must be 4 x 4 torch.float32": lambda: MatmulReduceScatter(
+        4, 4, torch.float32
+    )(torch.zeros(4, 4), torch.zeros(5, 4)),
+    "GemmReduceScatter: a is 3 x 4 torch.float32; it must be 4 x any torch.float32": lambda: GemmReduceScatter(
+        4, 4, torch.float32
+    )(torch.zeros(3, 4), torch.zeros(4, 4)),
+    "MatmulAllReduce: a is 3 x 4 torch.float32; it must be 4 x any torch.float32": lambda: MatmulAllReduce(
+        4, 4, torch.float32
+    )(torch.zeros(3, 4), torch.zeros(4, 4)),
 }
 
 

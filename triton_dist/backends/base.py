@@ -194,6 +194,10 @@ class RuntimeAdapter(ABC):
 
         return torch.device("cpu")
 
+    def shares_device(self) -> bool:
+        """Whether several PEs have one accelerator; a copy to another PE then takes what they compute with."""
+        return False
+
     def info(self) -> dict[str, Any]:
         """The fields of `shmem.report.Info` that the adapter knows."""
         raise self._not_yet("info")

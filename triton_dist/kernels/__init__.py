@@ -7,6 +7,7 @@ from .all_gather_matmul import AllGatherMatmul
 from .all_reduce import AllReduce
 from .exchange import Exchange
 from .gemm_all_reduce import GemmAllReduce
+from .gemm_reduce_scatter import GemmReduceScatter
 from .matmul_all_reduce import MatmulAllReduce
 from .matmul_reduce_scatter import MatmulReduceScatter
 from .producer_consumer import ProducerConsumer
@@ -19,6 +20,7 @@ __all__ = [
     "AllReduce",
     "Exchange",
     "GemmAllReduce",
+    "GemmReduceScatter",
     "MatmulAllReduce",
     "MatmulReduceScatter",
     "ProducerConsumer",

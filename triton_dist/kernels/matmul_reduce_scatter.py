@@ -12,6 +12,7 @@ import torch
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.exchange import Collective, check_operand
+from triton_dist.kernels.gemm_reduce_scatter import GemmReduceScatter
 from triton_dist.kernels.side_stream import SideStream
 from triton_dist.kernels.stage import Stage
 
@@ -22,9 +23,16 @@ class MatmulReduceScatter(Collective):
     `pieces`: how many products, each copied when it is done, make up the rows of one PE. By default two, or one where m
     is odd. 0: a product is stored into the memory of the other PE at once, and nothing is copied; slower over NVLink,
     but it needs no memory for products.
+
+    PEs that share a GPU get `GemmReduceScatter` instead, unless `pieces` are given: copies would take from the
+    products what they compute with.
     """
 
     def __init__(self, m: int, n: int, dtype: torch.dtype, *, pieces: int | None = None) -> None:
+        shares = pieces is None and dtype.itemsize == 2 and shmem.adapter().shares_device()
+        self._fused = GemmReduceScatter(m, n, dtype) if shares else None
+        if self._fused is not None:
+            return
         self._pieces = (1 if m % 2 else 2) if pieces is None else pieces
         if self._pieces < 0 or (self._pieces and m % self._pieces):
             raise ArgumentError(op="MatmulReduceScatter", detail=f"pieces is {pieces}; it must be 0 or divide {m}")
@@ -38,6 +46,8 @@ class MatmulReduceScatter(Collective):
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Multiply this PE's `a` (n_pes * m x k) by its `b` (k x n), sum over the PEs; valid until the next call."""
+        if self._fused is not None:
+            return self._fused(a, b)
         pes, m, me = shmem.n_pes(), self.m, shmem.my_pe()
         check_operand("MatmulReduceScatter", "a", a, (pes * m, None), self.dtype)
         check_operand("MatmulReduceScatter", "b", b, (a.shape[1], self.n), self.dtype)
@@ -85,4 +95,4 @@ class MatmulReduceScatter(Collective):
         return [slice(begin, begin + height) for begin in range(0, self.m, height)]
 
     def free(self) -> None:
-        self._stage.free()
+        (self._fused or self._stage).free()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from triton_dist.backends.base import RuntimeAdapter
 from triton_dist.backends.cuda import library
 from triton_dist.backends.cuda.modules import MODULES
-from triton_dist.backends.cuda.nvshmem import LIMITED_MPG, UID_BYTES, Nvshmem
+from triton_dist.backends.cuda.nvshmem import FULL_MPG, LIMITED_MPG, UID_BYTES, Nvshmem
 from triton_dist.backends.cuda.stream_ops import WAITS, StreamOps
 from triton_dist.errors import (
     BadSignal,
@@ -149,6 +149,9 @@ class CudaAdapter(RuntimeAdapter):
     def device(self) -> torch.device:
         self._running("device()")
         return self._device
+
+    def shares_device(self) -> bool:
+        return self._running("shares_device()").init_status() in (LIMITED_MPG, FULL_MPG)
 
     def info(self) -> dict[str, Any]:
         self._running("info()")
