@@ -468,6 +468,10 @@ class WrongDevice(TritonDistError):
     )
 
 
+class BadGrid(TritonDistError):
+    template = "The grid {grid} of {kernel}: an axis has 0 to {largest} programs. Check what it was computed from."
+
+
 class OutOfBounds(KernelAborted):
     template = (
         "PE {pe}, {kernel}, program {program}, {where}: {access} at {place}. Check the mask and the offsets of this "

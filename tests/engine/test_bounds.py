@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -49,6 +50,34 @@ def to_the_right(inbox, n, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     there = dl.symm_at(inbox, (dl.rank() + 1) % dl.num_ranks())
     tl.store(there + offsets, offsets.to(tl.float32), mask=offsets < n)
+
+
+@triton.jit
+def pair_copy(pair, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(pair[1] + offsets, tl.load(pair[0] + offsets * n))
+
+
+@triton.jit(noinline=True)
+def read_one(pointer, at):
+    return tl.load(pointer + at)
+
+
+@triton.jit
+def moved(first, second, rounds, step, BLOCK: tl.constexpr):
+    """`first` by way of a loop, a branch and a call."""
+    pointers = first + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for _ in range(rounds):
+        total += tl.load(pointers)
+        pointers += BLOCK
+    place = first if rounds > 1 else first + step
+    tl.store(second + tl.arange(0, BLOCK), total + read_one(place, step))
+
+
+@triton.jit
+def follow(addresses, target):
+    tl.store(target, tl.load(tl.load(addresses).to(tl.pointer_type(tl.float32))))
 
 
 def test_masked_lanes_are_not_looked_at() -> None:
@@ -100,3 +129,36 @@ def test_the_symmetric_heap_is_allowed_on_every_pe() -> None:
         return inbox.tolist()
 
     assert testing.run_pes(main, 2) == [list(range(32))] * 2
+
+
+class Pair(NamedTuple):
+    source: torch.Tensor
+    target: torch.Tensor
+
+
+def test_arguments_in_tuples_are_named() -> None:
+    source, target = torch.zeros(16), torch.zeros(8)
+    with pytest.raises(errors.OutOfBounds, match=r"element 16 of argument 'pair\[0\]', past the end"):
+        pair_copy[(1,)]((source, target), 2, BLOCK=16)
+    with pytest.raises(errors.OutOfBounds, match=r"element 8 of argument 'pair.target', past the end"):
+        pair_copy[(1,)](Pair(source, target), 1, BLOCK=16)
+
+
+def test_an_address_far_away_is_named_by_what_it_was_computed_from() -> None:
+    memory = torch.zeros(1 << 20)
+    with pytest.raises(errors.OutOfBounds, match="element 1048576 of argument 'source', past the end"):
+        copy[(1,)](memory[:32].clone(), memory, 32, 1 << 20, BLOCK=32)
+
+
+@pytest.mark.parametrize(("rounds", "step", "element"), [(5, 0, 64), (2, 70, 70), (1, 40, 80), (2, -1, -1)])
+def test_the_argument_behind_loops_branches_and_calls(rounds: int, step: int, element: int) -> None:
+    first, second = torch.zeros(64), torch.zeros(16)
+    with pytest.raises(errors.OutOfBounds, match=f"element {element} of argument 'first'"):
+        moved[(1,)](first, second, rounds, step, BLOCK=16)
+    moved[(1,)](first, second, 4, 5, BLOCK=16)
+
+
+@pytest.mark.parametrize("address", [0, 1, 4096, 1 << 47, -(1 << 47), -4, -1], ids=hex)
+def test_an_address_out_of_nowhere(address: int) -> None:
+    with pytest.raises(errors.OutOfBounds, match="far from every tensor"):
+        follow[(1,)](torch.tensor([address]), torch.zeros(1))

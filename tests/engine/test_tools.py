@@ -73,6 +73,12 @@ def test_grids() -> None:
     assert torch.equal(out, x + y)
 
 
+@pytest.mark.parametrize("grid", [(2**31,), (1, 2**31), (2**40,), (-1, -1), (2**22, 2**21, 2**21)], ids=str)
+def test_a_grid_that_nothing_can_run_is_an_error(grid: tuple[int, ...]) -> None:
+    with pytest.raises(errors.BadGrid, match="0 to 2147483647 programs"):
+        add[grid](torch.zeros(4), torch.zeros(4), torch.zeros(4), 4, BLOCK=4)
+
+
 def test_launch_hooks_are_called() -> None:
     calls: list[str] = []
 

@@ -67,6 +67,8 @@ class Code:
     blocking: bool
     """Some program may wait for another one (or another PE)."""
     sites: list[str] = field(default_factory=list)
+    roots: list[int | None] = field(default_factory=list)
+    """The argument of the kernel that the access at each site goes by."""
     distributed: bool = False
     """It asks which PE it runs on, or reaches others."""
     weight: int | None = None
@@ -87,6 +89,8 @@ class Kernel:
         self.left: dict[Any, int] = {}
         self.pending: dict[Any, Node] = {}
         self.sites: list[str] = []
+        self.roots: list[int | None] = []
+        """For each site, the kernel's argument that its access goes by, if that is known."""
         self.blocking = self.distributed = False
         self.carried: dict[Any, Buffer] = {}
         """Loop-carried tensors: block argument -> the buffer it lives in."""
@@ -167,20 +171,27 @@ class Kernel:
         found = location(op)
         return str(found) if found else "<unknown location>"
 
-    def site(self, op: Any) -> ir.Constant:
-        """The index of the op's source line in the kernel's table."""
-        where = self.where(op)
-        if where not in self.sites:
-            self.sites.append(where)
-        return const(I32, self.sites.index(where))
+    def site(self, op: Any, root: int | None = None) -> ir.Constant:
+        """The index of the op's source line (and of the argument `root`) in the kernel's table."""
+        return self.site_of(self.where(op), root)
+
+    def site_of(self, where: str, root: int | None = None) -> ir.Constant:
+        known = list(zip(self.sites, self.roots, strict=True))
+        if (where, root) in known:
+            return const(I32, known.index((where, root)))
+        self.sites.append(where)
+        self.roots.append(root)
+        return const(I32, len(known))
 
     def guard(self, op: Any) -> Guard | None:
         """In the bounds-checked mode, what checks the addresses of a memory operation."""
         if not self.checked:
             return None
         from .extern import program
+        from .origins import argument_of
 
-        return Guard(self.launch, program(self), self.site(op))
+        root = argument_of(op.operands[0], self.function, self.functions)
+        return Guard(self.launch, program(self), self.site(op, root))
 
     # Memory of a program
 
@@ -403,7 +414,7 @@ class Kernel:
 
     def finish(self) -> Code:
         weight = None if self.blocking else uses.weight(self.function)
-        return Code(str(self.module), self._arena_peak, self.blocking, self.sites, self.distributed, weight)
+        return Code(str(self.module), self._arena_peak, self.blocking, self.sites, self.roots, self.distributed, weight)
 
     def accumulator(self, addend: Any, c: Node, compute: Elem) -> Buffer:
         """Where a dot accumulates: the loop-carried buffer its third operand comes from if nobody else reads

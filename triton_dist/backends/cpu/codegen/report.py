@@ -81,10 +81,7 @@ def device_assert(k: Kernel, op: Any) -> None:
     """Ends the launch with the message if any element is false."""
     condition = k.env[op.operands[0]]
     message = get(op, "message").data
-    where = f"{k.where(op)}: {message}"
-    if where not in k.sites:
-        k.sites.append(where)
-    site = const(I32, k.sites.index(where))
+    site = k.site_of(f"{k.where(op)}: {message}")
     if not isinstance(condition, Node):
         _unless(k, condition, site)
     else:

@@ -24,6 +24,7 @@ def explain(
     sites: Sequence[str],
     grid: tuple[int, int, int],
     ranges: Ranges | None = None,
+    roots: Sequence[int | None] = (),
 ) -> Exception:
     """The exception for a fault of `kernel`."""
     where = sites[fault.site] if 0 <= fault.site < len(sites) else f"in {kernel}"
@@ -45,7 +46,8 @@ def explain(
         return errors.DeviceAssertion(**common, kernel=kernel)
     if fault.code == OUT_OF_BOUNDS and ranges is not None:
         access = f"{'write' if fault.seen else 'read'} of {fault.expected} byte{'s' if fault.expected > 1 else ''}"
-        return errors.OutOfBounds(**common, kernel=kernel, access=access, place=ranges.describe(fault.slot))
+        root = roots[fault.site] if 0 <= fault.site < len(roots) else None
+        return errors.OutOfBounds(**common, kernel=kernel, access=access, place=ranges.describe(fault.slot, root))
     if fault.code > LAST_OWN and (vendor := simulated()) is not None:
         return vendor.explain(fault, common)
     return errors.KernelAborted(detail=f"{kernel} ended early on PE {fault.pe} (fault {fault.code})")

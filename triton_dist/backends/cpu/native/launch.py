@@ -6,10 +6,8 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
-import struct
 import threading
-from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from collections.abc import Sequence
 from typing import Any
 
 from triton_dist import errors, knobs
@@ -17,12 +15,16 @@ from triton_dist import errors, knobs
 from .. import state
 from ..trace import keep, note_sites
 from .abi import Launch
+from .arguments import Argument, Packer
 from .library import simulated
 from .ranges import Ranges
 from .runtime import runtime
 
 _serial = itertools.count(1)
 MOST_WORKERS = 1 << 16
+LARGEST = 2**31 - 1
+"""Programs along one axis of a grid."""
+MOST_PROGRAMS = 2**63 - 1
 LIGHT = 1 << 16
 """Elements, over all operations and programs, that one thread is done with before another has woken up (10 us)."""
 
@@ -72,50 +74,6 @@ def threads() -> int:
     return knobs.num_threads or len(os.sched_getaffinity(0))
 
 
-# Arguments
-
-
-def _pointer(value: Any) -> int:
-    if value is None:
-        return 0
-    if isinstance(value, int):
-        return value
-    device = getattr(value, "device", None)
-    if device is not None and getattr(device, "type", "cpu") != "cpu":
-        raise errors.WrongDevice(device=device)
-    return value.data_ptr()
-
-
-FORMATS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "fp32": ("f4x", float),
-    "fp64": ("d", float),
-    "fp16": ("e6x", float),
-    "u64": ("Q", lambda v: int(v) & (2**64 - 1)),
-}
-
-
-def _bf16(value: Any) -> int:
-    (bits,) = struct.unpack("<I", struct.pack("<f", float(value)))
-    return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-
-
-def _slot(type_: str) -> tuple[str, Callable[[Any], Any]]:
-    """struct format (8 bytes) and conversion of an argument of Triton's type name."""
-    if type_.startswith("*"):
-        return "Q", _pointer
-    if type_ == "bf16":
-        return "Q", _bf16
-    return FORMATS.get(type_, ("q", int))
-
-
-def _flatten(signature: Sequence[Any], values: Sequence[Any], out: list[tuple[str, Any]]) -> None:
-    for type_, value in zip(signature, values, strict=True):
-        if isinstance(type_, tuple):
-            _flatten(type_, tuple(value), out)
-        elif type_ != "constexpr":
-            out.append((type_, value))
-
-
 # Launching
 
 
@@ -126,13 +84,12 @@ class Launcher:
         self.names = list(getattr(src.fn, "arg_names", ())) if hasattr(src, "fn") else []
         self.distributed = bool(getattr(metadata, "distributed", False))
         self.checked = bool(getattr(metadata, "checked", False))
-        self.signature: tuple[Any, ...] | None = None
         self.arena = int(metadata.arena_size)
         self.blocking = bool(metadata.blocking)
         self.weight = metadata.weight
-        self.sites = list(metadata.sites)
+        self.sites, self.roots = list(metadata.sites), list(metadata.roots)
         self.name = metadata.name
-        self._pack: Any = None
+        self._pack = Packer((), ())
         # What gives a PE its device state in the form of the vendor that is being simulated.
         vendor = simulated()
         self._enter = getattr(vendor, "enter", None)
@@ -153,15 +110,17 @@ class Launcher:
         *args: Any,
     ) -> None:
         total = grid_x * grid_y * grid_z
-        if total <= 0:
-            return
+        if not 0 < total <= LARGEST or (grid_x | grid_y | grid_z) < 0:
+            if total <= 0:
+                return
+            self._check_grid(grid_x, grid_y, grid_z)
         if enter is not None:
             enter(launch_metadata)
         if state.freed:
             self._refuse_freed(args)
         ranges = self._ranges(args) if self.checked else None
         try:
-            self._run(function, (grid_x, grid_y, grid_z), total, self._arguments(args), ranges)
+            self._run(function, (grid_x, grid_y, grid_z), total, self._pack(args), ranges)
         finally:
             if self._keep is not None:
                 self._keep(state.current(), args)
@@ -171,32 +130,20 @@ class Launcher:
 
     def bind(self, signature: Sequence[Any]) -> None:
         """Prepare packing for a kernel's signature (Triton type names, in order)."""
-        self.signature = tuple(signature)
-        flat = all(not isinstance(t, tuple) for t in self.signature)
-        if flat:
-            used = [(i, *_slot(t)) for i, t in enumerate(self.signature) if t != "constexpr"]
-            self._pack = (struct.Struct("<" + "".join(f for _, f, _ in used)), [(i, c) for i, _, c in used])
+        names = self.names or ["?"] * len(signature)
+        self._pack = Packer(names, tuple(signature))
 
-    def _arguments(self, args: Sequence[Any]) -> bytes:
-        if self._pack is not None:
-            packer, used = self._pack
-            return packer.pack(*[convert(args[i]) for i, convert in used])
-        flat: list[tuple[str, Any]] = []
-        assert self.signature is not None
-        _flatten(self.signature, args, flat)
-        slots = [(_slot(t), v) for t, v in flat]
-        return struct.pack("<" + "".join(f for (f, _), _ in slots), *[c(v) for (_, c), v in slots])
+    def _check_grid(self, *grid: int) -> None:
+        if min(grid) < 0 or max(grid) > LARGEST or grid[0] * grid[1] * grid[2] > MOST_PROGRAMS:
+            raise errors.BadGrid(kernel=self.name, grid=grid, largest=LARGEST)
 
     def _ranges(self, args: Sequence[Any]) -> Ranges:
         """The memory that a checked kernel may touch: the storage of each tensor passed, beside the symmetric heap."""
-        return Ranges.of(self._pointers(args))
+        return Ranges.of(self._pack.flatten(args))
 
-    def _pointers(self, args: Sequence[Any]) -> list[tuple[str, str, Any]]:
+    def _pointers(self, args: Sequence[Any]) -> list[Argument]:
         """Name, type and value of each argument that is a pointer."""
-        flat: list[tuple[str, Any]] = []
-        _flatten(self.signature or (), args, flat)
-        names = [n for n, t in zip(self.names, self.signature or (), strict=False) if t != "constexpr"]
-        return [(name, t, v) for name, (t, v) in zip_longest(names, flat, fillvalue="?") if t[0] == "*"]
+        return [a for a in self._pack.flatten(args) if a[1][0] == "*"]
 
     def _refuse_freed(self, args: Sequence[Any]) -> None:
         """Raise if an argument is a tensor of the symmetric heap that was freed: its memory may be another one's."""
@@ -229,7 +176,7 @@ class Launcher:
             pool=_pool.address, limit=MOST_WORKERS, id=next(_serial),
         )  # fmt: skip
         if ranges is not None:
-            launch.ranges, launch.range_count = ctypes.addressof(ranges.table), len(ranges.names)
+            launch.ranges, launch.range_count = ctypes.addressof(ranges.table), len(ranges.spans)
         if self.blocking:
             device.timeout_ns = state.nanoseconds(knobs.wait_timeout)
         if knobs.trace:
@@ -265,4 +212,4 @@ class Launcher:
         fault.code = 0
         from .faults import explain
 
-        return explain(copy, device, self.name, self.sites, grid, ranges)
+        return explain(copy, device, self.name, self.sites, grid, ranges, self.roots)

@@ -590,13 +590,16 @@ entry:
   br i1 %active, label %look, label %good
 look:
   %end = add i64 %address, %size
+  %wraps = icmp ult i64 %end, %address
+  br i1 %wraps, label %bad, label %whole
+whole:
   %rp = getelementptr i8, ptr %launch, i64 ${launch.ranges}
   %ranges = load ptr, ptr %rp
   %np = getelementptr i8, ptr %launch, i64 ${launch.range_count}
   %n = load i64, ptr %np
   br label %each
 each:
-  %i = phi i64 [ 0, %look ], [ %i1, %next ]
+  %i = phi i64 [ 0, %whole ], [ %i1, %next ]
   %more = icmp slt i64 %i, %n
   br i1 %more, label %compare, label %heap
 compare:

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import gc
 import importlib.metadata
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from triton import knobs as triton_knobs
 from triton.backends.compiler import BaseBackend, GPUTarget
+
+from triton_dist.compiler.garbage import uncollected
 
 FP8 = ("fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16")
 
@@ -171,19 +170,7 @@ def make_distributed(module: Any, metadata: dict[str, Any]) -> str:
     return ir.print_module(parsed)
 
 
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """No cyclic garbage collection: it would look at all of torch's objects for the sake of the many made here."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-@_uncollected()
+@uncollected()
 def make_llir(text: str, metadata: dict[str, Any], options: CpuOptions) -> str:
     """The back end's conversion, then LLVM IR."""
     from triton_dist import backends, ir, knobs, platform
@@ -195,7 +182,8 @@ def make_llir(text: str, metadata: dict[str, Any], options: CpuOptions) -> str:
         ir.run_passes(module, backends.get(platform.current().backend).pipeline())
     code = compile_module(module, host(), options.enable_fp_fusion, knobs.check_bounds)
     metadata["checked"], metadata["distributed"] = knobs.check_bounds, code.distributed
-    metadata["arena_size"], metadata["blocking"], metadata["sites"] = code.arena_size, code.blocking, code.sites
+    metadata["arena_size"], metadata["blocking"] = code.arena_size, code.blocking
+    metadata["sites"], metadata["roots"] = code.sites, code.roots
     metadata["weight"] = code.weight
     metadata["name"] = _public_name(text)
     metadata["tmem_size"], metadata["global_scratch_size"], metadata["profile_scratch_size"] = None, 0, 0
