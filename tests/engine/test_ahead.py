@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 
 from triton_dist import knobs
+from triton_dist.backends.cpu.native import target
 
 WRITE, READ = r"@\"llvm\.prefetch\.p0\"\(.*i32 1, i32 2", r"@\"llvm\.prefetch\.p0\"\(.*i32 0, i32 2"
 
@@ -180,3 +181,33 @@ def test_kernels_that_only_move_memory_read_ahead_in_half_vectors() -> None:
     assert torch.equal(out, -x)
     # Of 32 lanes, two lines; only in the version without masks.
     assert len(re.findall(READ, text)) == 2
+
+
+@triton.jit
+def total(out, x, columns, BLOCK: tl.constexpr):
+    """One row a program, read once."""
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    values = tl.load(x + row * columns + offsets, mask=offsets < columns, other=0.0)
+    tl.store(out + row, tl.sum(values, axis=0))
+
+
+@pytest.mark.parametrize(("columns", "block", "asks"), [(1000, 1024, True), (512, 512, True), (100, 128, False)])
+def test_a_loop_that_only_reads_asks_for_a_line_of_a_later_page(columns: int, block: int, asks: bool) -> None:
+    x = torch.randn(9, columns)
+    out = torch.empty(9)
+    kernel = total[(9,)](out, x, columns, BLOCK=block)
+    torch.testing.assert_close(out, x.sum(1), rtol=1e-4, atol=1e-4)
+    text = kernel.asm["llir"]
+    # One in the version with masks, one in that without.
+    assert len(re.findall(READ, text)) == (2 if asks else 0)
+    assert len(re.findall(r"and i64 .*, -4096", text)) == (2 if asks else 0)
+
+
+def test_what_memory_decides_has_half_vectors() -> None:
+    """A sum of rows is faster so; exponentials are not."""
+    x, out = torch.randn(9, 512), torch.empty(9)
+    narrow = '"prefer-vector-width"="256"'
+    wide = target.host().vector_bits == 512
+    assert (narrow in total[(9,)](out, x, 512, BLOCK=512).asm["llir"]) == wide
+    assert narrow not in softmaxed(5, 512, 512)[1].asm["llir"]

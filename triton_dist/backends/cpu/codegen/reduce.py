@@ -15,7 +15,7 @@ import llvmlite.ir as ir
 
 from . import ahead, floats
 from .affine import lane_stride
-from .ahead import Hint
+from .ahead import Hint, Pages
 from .attrs import integer
 from .build import Value, i64
 from .domain import ZERO, Chunk, Index, Lanes, Loop, Plan, nest, plan
@@ -104,7 +104,7 @@ def _reduce(
     axis: int,
     block: Any,
     targets: Sequence[Buffer],
-    hints: Sequence[Hint],
+    hints: Sequence[Hint | Pages],
     walk: Plan,
     fast: bool,
 ) -> list[Value]:
@@ -144,7 +144,7 @@ def _along(
     block: Any,
     chunk: Chunk,
     step: int,
-    hints: Sequence[Hint],
+    hints: Sequence[Hint | Pages],
 ) -> list[Value]:
     """Accumulate along the axis, `step` of its elements at a time."""
     extent = nodes[0].shape[axis]

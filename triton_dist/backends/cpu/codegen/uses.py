@@ -122,6 +122,22 @@ def streams(function: Any, cost: dict[Any, int]) -> bool:
     return max(cost.values(), default=0) <= STREAM
 
 
+def light(function: Any, cost: dict[Any, int]) -> bool:
+    """A kernel that streams, or reduces what it reads with nothing dearer than a division on the way."""
+    if streams(function, cost):
+        return True
+    for op in function.walk():
+        if COST.get(op.name, 0) > COST["arith.divf"] or not (lazy(op) or op.name in LIGHT):
+            return False
+    return max(cost.values(), default=0) <= STREAM
+
+
+LIGHT = frozenset({
+    "tt.func", "tt.store", "tt.return", "tt.get_program_id", "tt.get_num_programs", "tt.assert", "tt.reduce",
+    "tt.reduce.return", "scf.for", "scf.if", "scf.yield",
+})  # fmt: skip
+
+
 def weight(function: Any) -> int | None:
     """Elements that a program's tensor operations make in all; None where a loop, a dot, a call or a wait decides."""
     total = 0
