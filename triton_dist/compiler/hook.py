@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triton_dist import __version__, backends, platform
+from triton_dist.compiler.garbage import uncollected
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -92,6 +93,7 @@ def _converting(stage: Stage, options: Any, target: Any) -> Stage:
     return run
 
 
+@uncollected()
 def convert(text: str, context: Any, options: Any, target: Any) -> Any:
     """A libtriton module of what the target's back end makes of TTIR with carriers; its libraries go into `options`."""
     from triton_dist import ir

@@ -48,10 +48,12 @@ def run(ctx: Context, module: ModuleOp, names: Sequence[str]) -> None:
     """Run the passes in order, in place; the module is verified after each."""
     from xdsl.utils.exceptions import VerifyException
 
+    from triton_dist.ir.verifier import verify
+
     for name in names:
         load(name)().apply(ctx, module)
         try:
-            module.verify()
+            verify(module)
         except VerifyException as error:
             raise PassError(name=name, detail=str(error)) from error
         if knobs.debug_ir:

@@ -13,18 +13,18 @@ from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import KIND_BY_PUNCTUATION_SPELLING, MLIRLexer, MLIRTokenKind, StringLiteral
 
-_SUFFIX = r"(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)"
+SUFFIX = r"(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)"
 _TOKEN = re.compile(
     # White space and comments, written so that a failing match cannot try them in many ways.
     r"\s*(?://[^\n]*(?:\n|\Z)\s*)*(?:"
     r"([a-zA-Z_][a-zA-Z0-9_$.]*)"
-    rf"|(%{_SUFFIX})"
+    rf"|(%{SUFFIX})"
     r"|(->|[:,()=}\[\]<>+*?|]|\{(?!-#))"
     r"|([0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?)"
     r"|((?!0x[0-9a-fA-F])[0-9]+(?!\.))"
-    rf"|(\#{_SUFFIX}(?<!\#-))"
-    rf"|(!{_SUFFIX})"
-    rf"|(\^{_SUFFIX})"
+    rf"|(\#{SUFFIX}(?<!\#-))"
+    rf"|(!{SUFFIX})"
+    rf"|(\^{SUFFIX})"
     r"|(@[a-zA-Z_][a-zA-Z0-9_$.]*)"
     r'|("[^"\\\n\v\f]*")'
     r"|(\Z)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from xdsl.dialects.builtin import (
     CallSiteLoc,
@@ -37,6 +37,7 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(r'\\([0-9a-fA-F]{2}|[nt\\"])')
 _UNKNOWN = UnknownLoc()
 _MAX_DEPTH = 200
+_Location = TypeVar("_Location", FileLineColLoc, NameLoc)
 
 
 class LocationAliases:
@@ -131,13 +132,14 @@ class _LocationReader:
     def _file_or_name(self, text: str, match: re.Match[str]) -> LocationAttr:
         name = StringAttr(_unescape(text))
         if match.group(3) is not None:
-            return FileLineColLoc(name, IntAttr(int(match.group(3))), IntAttr(int(match.group(4))))
+            line, column = (IntAttr(int(match.group(group))) for group in (3, 4))
+            return _unverified(FileLineColLoc, name, line, column)
         if not self.peek(6):
             return NameLoc(name, NoneAttr())
         self.next()
         child = self.location()
         self.expect(7, "')'")
-        return NameLoc(name, child)
+        return _unverified(NameLoc, name, child)
 
     def _keyword(self, keyword: str) -> LocationAttr:
         if keyword == "unknown":
@@ -161,6 +163,14 @@ class _LocationReader:
             found.append(self.location())
         self.expect(8, "']'")
         return FusedLoc(tuple(found), NoneAttr())
+
+
+def _unverified(kind: type[_Location], *parameters: Attribute) -> _Location:
+    """A location of parts that are right; to verify it would take longer than to parse it."""
+    made = object.__new__(kind)
+    for (name, _), value in zip(kind.get_irdl_definition().parameters, parameters, strict=True):
+        object.__setattr__(made, name, value)
+    return made
 
 
 def _unescape(text: str) -> str:

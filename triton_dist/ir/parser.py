@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -29,14 +29,16 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from triton_dist.errors import IRParseError
 from triton_dist.ir.constants import dense_from_hex, dense_from_literals
-from triton_dist.ir.lexer import FastLexer
+from triton_dist.ir.lexer import SUFFIX, FastLexer
 from triton_dist.ir.locations import LocationAliases
+from triton_dist.ir.registry import TritonContext
+from triton_dist.ir.seen import Line, Remembered, Texts, is_flat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from xdsl.context import Context
-    from xdsl.ir import Attribute, Block, SSAValue, TypeAttribute
+    from xdsl.ir import Attribute, Block, Operation, SSAValue, TypeAttribute
 
 _TYPE = re.compile(r"!?[a-zA-Z][\w.]*(?:<(?:[^<>\"#()]|<[^<>\"#()]*>)*>)?")
 _DICT = re.compile(r"\{[^{}\"#]*\}")
@@ -58,8 +60,7 @@ class TritonParser(Parser):
     """Parses TTIR, and whatever else xDSL's parser takes, into `ctx`'s dialects."""
 
     # Types and attribute dictionaries are immutable and print the same wherever they stand, so their text is a key.
-    _types: dict[str, TypeAttribute]
-    _dicts: dict[str, dict[str, Attribute]]
+    _texts: Texts
 
     def __init__(self, ctx: Context, input: str | bytes, name: str = "<unknown>") -> None:
         text = input.decode("utf-8") if isinstance(input, bytes) else input
@@ -68,15 +69,14 @@ class TritonParser(Parser):
         super().__init__(ctx, "", name)
         lexer = FastLexer(Input(self.locations.take_from(text, name), name))
         self._parser_state = ParserState(lexer)  # pyright: ignore[reportArgumentType]
-        self._types = {}
-        self._dicts = {}
+        self._texts = ctx.texts if isinstance(ctx, TritonContext) else Texts()
 
     def _advance_to(self, pos: int) -> None:
         state = self._parser_state
         state.lexer.pos = pos
         state.current_token = state.lexer.lex()
 
-    def _memoised(self, pattern: re.Pattern[str], cache: dict[str, Any], parse: Any) -> Any:
+    def _memoised(self, pattern: re.Pattern[str], cache: Remembered[Any], parse: Any) -> Any:
         """What `parse` gives for the text that `pattern` matches here, from `cache` if it was parsed before."""
         start: int = self._parser_state.current_token.start  # pyright: ignore[reportAttributeAccessIssue]
         match = pattern.match(self._parser_state.lexer.input.content, start)
@@ -92,11 +92,11 @@ class TritonParser(Parser):
         end: int = self._parser_state.current_token.start  # pyright: ignore[reportAttributeAccessIssue]
         consumed = self._parser_state.lexer.input.content[start:end]
         if found is not None and consumed.rstrip() == text and "!" not in text.replace("!tt.", ""):
-            cache[text] = found
+            cache.put(text, found)
         return found
 
     def parse_optional_type(self) -> TypeAttribute | None:
-        return self._memoised(_TYPE, self._types, super().parse_optional_type)
+        return self._memoised(_TYPE, self._texts.types, super().parse_optional_type)
 
     def parse_type(self) -> TypeAttribute:
         found = self.parse_optional_type()
@@ -105,7 +105,7 @@ class TritonParser(Parser):
     def parse_optional_dictionary_attr_dict(self) -> dict[str, Attribute]:
         if self._parser_state.current_token.kind is not MLIRTokenKind.L_BRACE:
             return {}
-        return dict(self._memoised(_DICT, self._dicts, super().parse_optional_dictionary_attr_dict))
+        return dict(self._memoised(_DICT, self._texts.dictionaries, super().parse_optional_dictionary_attr_dict))
 
     def parse_optional_punctuation(self, punctuation: Any) -> Any:
         state = self._parser_state
@@ -168,6 +168,62 @@ class TritonParser(Parser):
             # xDSL takes all of `_0` for a suffix, and refuses the empty name when it is copied.
             if value.name_hint == "":
                 value.name_hint = None
+
+    # Operations that are a line each
+
+    def parse_operation(self) -> Operation:
+        line = LineOfText.at(self._parser_state.lexer.input.content, self._start())
+        if line is None:
+            return super().parse_operation()
+        known = self._texts.lines.get(line.form)
+        if known is not None and (found := self._repeated(known, line)) is not None:
+            return found
+        found = super().parse_operation()
+        if self._start() >= line.end and self._is_all_of(line, found):
+            operands = tuple(value.type for value in found.operands)
+            results = tuple(value.type for value in found.results)
+            form = Line(type(found), operands, results, dict(found.properties), dict(found.attributes))
+            self._texts.lines.put(line.form, form)
+        return found
+
+    def _start(self) -> int:
+        return self._parser_state.current_token.start  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _repeated(self, known: Line, line: LineOfText) -> Operation | None:
+        """The operation of a line that differs from one parsed before in names only; None if the types differ."""
+        operands = [self._defined(name) for name in line.operands]
+        for value, type in zip(operands, known.operands, strict=True):
+            if value is None or (value.type is not type and value.type != type):
+                return None
+        location = self.locations.resolve(line.location) if line.location else None
+        if line.location and location is None:
+            return None
+        found = known.kind.create(
+            operands=operands,  # pyright: ignore[reportArgumentType]
+            result_types=known.results,
+            properties=known.properties,
+            attributes=known.attributes,
+            location=location,
+        )
+        input = self._parser_state.lexer.input
+        for name, value in zip(line.results, found.results, strict=True):
+            self._register_ssa_definition(name[1:], (value,), Span(line.start, line.end, input))
+        self._advance_to(line.end)
+        return found
+
+    def _defined(self, name: str) -> SSAValue | None:
+        name, _, index = name[1:].partition("#")
+        values = self.ssa_values.get(name)
+        at = int(index or 0)
+        return values[at] if values is not None and at < len(values) else None
+
+    def _is_all_of(self, line: LineOfText, op: Operation) -> bool:
+        """Whether the line's names are the operation's results and operands, one each and in order."""
+        if not is_flat(op) or op.name != line.name or len(op.results) != len(line.results):
+            return False
+        if len(op.operands) != len(line.operands) or len(set(line.operands)) != len(line.operands):
+            return False
+        return all(self._defined(name) is value for name, value in zip(line.operands, op.operands, strict=True))
 
     def _parse_block(self) -> Block:
         name = self._parser_state.current_token.text[1:]
@@ -235,6 +291,54 @@ class TritonParser(Parser):
             self.raise_error("Expected either a float, integer, or boolean literal")
         self._consume_token()
         return sign + token.text
+
+
+_VALUE = re.compile(rf"%{SUFFIX}(?:#[0-9]{{1,{_INDEX_DIGITS}}}(?![0-9]))?", re.ASCII)
+_STRING_OR_VALUE = re.compile(r'"[^"]*"|' + _VALUE.pattern)
+_LOCATION = re.compile(r"#loc\d*")
+_LONGEST = 2048
+
+
+class LineOfText(NamedTuple):
+    """A line that may be one operation: its text but for names, and the names."""
+
+    start: int
+    end: int
+    form: str
+    name: str
+    results: list[str]
+    operands: list[str]
+    location: str
+
+    @staticmethod
+    def at(text: str, start: int) -> LineOfText | None:
+        """The line that begins at `start`, if it is of the kind that libtriton prints for most operations."""
+        end = text.find("\n", start)
+        if not 0 < end - start < _LONGEST:
+            return None
+        body, _, location = text[start:end].partition(" loc(")
+        location, closing = location[:-1], location[-1:]
+        # Regions and successors, aliases, and locations of another form are left to the whole parser.
+        if body[-1] == "{" or "^" in body or (closing and not (closing == ")" and _LOCATION.fullmatch(location))):
+            return None
+        names = _names(body)
+        count = body.count("%", 0, body.index(" = ")) if body[0] == "%" and " = " in body else 0
+        if names is None or (count == 0 and body[0] == "%"):
+            return None
+        form = _VALUE.sub("%", body)
+        name = form.split(" = ", 1)[1] if count else form
+        if "#" in form or "\\" in form:
+            return None
+        return LineOfText(start, end, form, name.split(" ", 1)[0], names[:count], names[count:], location)
+
+
+def _names(body: str) -> list[str] | None:
+    """The values that a line names; None if a string looks like one."""
+    if '"' not in body:
+        return _VALUE.findall(body)
+    found = _STRING_OR_VALUE.findall(body)
+    names = [word for word in found if word[0] == "%"]
+    return None if any("%" in word for word in found if word[0] == '"') else names
 
 
 class LazyOperand(UnresolvedOperand):

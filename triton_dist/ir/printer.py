@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xdsl.dialects.builtin import (
     AnyFloat,
+    BuiltinAttribute,
     CallSiteLoc,
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
@@ -15,15 +16,19 @@ from xdsl.dialects.builtin import (
     NameLoc,
     UnknownLoc,
 )
+from xdsl.ir import Operation
 from xdsl.printer import Printer
 
 from triton_dist.ir.constants import element_literal, float_literal, splat_bytes
+from triton_dist.ir.seen import Form, Forms, is_flat
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute, SSAValue
 
-_LOCATIONS = (CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc)
+_LOCATIONS = frozenset({CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc})
 
 
 class TritonPrinter(Printer):
@@ -31,10 +36,12 @@ class TritonPrinter(Printer):
 
     def __init__(self, stream: Any = None, **options: Any) -> None:
         super().__init__(stream, **options)
-        self._aliases: dict[Attribute, str] = {}
+        # By identity: comparing locations takes longer than printing them.
+        self._aliases: dict[int, tuple[str, Attribute]] = {}
+        self._recording: _Recording | None = None
 
     def print_attribute(self, attribute: Attribute) -> None:
-        if isinstance(attribute, _LOCATIONS):
+        if type(attribute) in _LOCATIONS:
             self.print_string(self._alias(attribute) if self.printing_location else f"loc({self._alias(attribute)})")
         elif isinstance(attribute, UnknownLoc):
             self.print_string("unknown" if self.printing_location else "loc(unknown)")
@@ -44,25 +51,66 @@ class TritonPrinter(Printer):
             super().print_attribute(attribute)
 
     def _alias(self, loc: Attribute) -> str:
-        return self._aliases.setdefault(loc, f"#loc{len(self._aliases) or ''}")
+        if self._recording is not None:
+            self._recording.give_up()
+        found = self._aliases.get(id(loc))
+        if found is None:
+            found = self._aliases[id(loc)] = (f"#loc{len(self._aliases) or ''}", loc)
+        return found[0]
+
+    # Operations that are a line each
+
+    def print_op(self, op: Operation) -> None:
+        plain = self.print_generic_format or self.print_properties_as_attributes
+        if plain or not is_flat(op) or type(op).print is Operation.print:
+            super().print_op(op)
+            return
+        if op.results:
+            self.print_list(op.results, self.print_ssa_value)
+            self.print_string(" = ")
+        self.print_string(op.name)
+        form = Form(op)
+        text = _texts.get(form)
+        if text is None:
+            self._print_and_remember(op, form)
+        else:
+            self.stream.write(text.of([self._name(value) for value in op.operands]))
+        if self.print_debuginfo:
+            self.print_string(" ")
+            self.print_attribute(op.location)
+
+    def _print_and_remember(self, op: Operation, form: Form) -> None:
+        stream, self.stream = self.stream, StringIO()
+        self._recording = recording = _Recording(self.stream)
+        try:
+            op.print(self)
+        finally:
+            text = self.stream.getvalue()
+            self.stream, self._recording = stream, None
+        self.stream.write(text)
+        if (found := recording.text_of(text, op.operands)) is not None:
+            _texts.put(form, found)
 
     def print_location_aliases(self) -> None:
         """The definitions of the aliases used so far, each on a line, and before those that use it."""
         self.printing_location = True
-        defined: set[Attribute] = set()
-        for loc in list(self._aliases):
+        defined: set[int] = set()
+        for _, loc in list(self._aliases.values()):
             self._define(loc, defined)
         self.printing_location = False
 
-    def _define(self, loc: Attribute, defined: set[Attribute]) -> None:
-        if loc in defined or not isinstance(loc, _LOCATIONS):
+    def _define(self, loc: Attribute, defined: set[int]) -> None:
+        if id(loc) in defined or type(loc) not in _LOCATIONS:
             return
-        defined.add(loc)
+        defined.add(id(loc))
         for part in _parts(loc):
             self._define(part, defined)
-        self.print_string(f"\n{self._alias(loc)} = loc(")
-        loc.print_builtin(self)
-        self.print_string(")")
+        self.stream.write(f"\n{self._alias(loc)} = loc(")
+        if isinstance(loc, FileLineColLoc):
+            self.stream.write(f"{_quoted(loc.filename.data.encode())}:{loc.line.data}:{loc.column.data}")
+        elif isinstance(loc, BuiltinAttribute):
+            loc.print_builtin(self)
+        self.stream.write(")")
 
     def _print_dense(self, attr: DenseIntOrFPElementsAttr) -> None:
         element = attr.type.element_type
@@ -92,11 +140,27 @@ class TritonPrinter(Printer):
     def print_float(self, value: float, type: AnyFloat) -> None:
         self.print_string(float_literal(value, type))
 
+    def print_string(self, text: str, *, indent: int | None = None) -> None:
+        # The column is for messages in the midst of the text, of which there are none.
+        if "\n" in text:
+            super().print_string(text, indent=indent)
+        else:
+            self.stream.write(text)
+
+    def print_bytes_literal(self, bytestring: bytes) -> None:
+        self.print_string(_quoted(bytestring))
+
     def print_ssa_value(self, value: SSAValue) -> str:
+        name = self._name(value)
+        if self._recording is not None:
+            self._recording.value(value, name)
+        self.print_string(f"%{name}")
+        return name
+
+    def _name(self, value: SSAValue) -> str:
         name = self._ssa_values.get(value)
         if name is None:
             name = self._ssa_values[value] = self._new_name(value.name_hint)
-        self.print_string(f"%{name}")
         return name
 
     def _new_name(self, hint: str | None) -> str:
@@ -110,6 +174,58 @@ class TritonPrinter(Printer):
         self.ssa_names[hint] = max(count, 1)
         self.ssa_names.setdefault(name, 1)
         return name
+
+
+_ESCAPES = {
+    code: f"\\{code:02X}" for code in range(256) if not 0x20 <= code <= 0x7E or chr(code) == '"'
+} | {ord("\\"): "\\\\"}  # fmt: skip
+
+
+def _quoted(data: bytes) -> str:
+    return f'"{data.decode("latin-1").translate(_ESCAPES)}"'
+
+
+class _Text(NamedTuple):
+    """What the printer writes after an operation's name, and which operands it names where."""
+
+    template: str
+    operands: tuple[int, ...]
+
+    def of(self, names: Sequence[str]) -> str:
+        return self.template % tuple([names[index] for index in self.operands])
+
+
+class _Recording:
+    """Where in a text values are named."""
+
+    def __init__(self, stream: StringIO) -> None:
+        self._stream = stream
+        self._values: list[tuple[int, int, SSAValue]] = []
+        self._usable = True
+
+    def give_up(self) -> None:
+        """The text depends on more than the operation."""
+        self._usable = False
+
+    def value(self, value: SSAValue, name: str) -> None:
+        start = self._stream.tell() + 1
+        self._values.append((start, start + len(name), value))
+
+    def text_of(self, text: str, operands: Sequence[SSAValue]) -> _Text | None:
+        """None if the text cannot be used again."""
+        index_of = {value: index for index, value in enumerate(operands)}
+        known = all(value in index_of for _, _, value in self._values)
+        if not self._usable or not known or len(index_of) != len(operands) or "\n" in text:
+            return None
+        pieces, end = [], 0
+        for start, stop, _ in self._values:
+            pieces += [text[end:start].replace("%", "%%"), "%s"]
+            end = stop
+        pieces.append(text[end:].replace("%", "%%"))
+        return _Text("".join(pieces), tuple(index_of[value] for _, _, value in self._values))
+
+
+_texts: Forms[_Text] = Forms()
 
 
 def _parts(loc: Attribute) -> tuple[Attribute, ...]:

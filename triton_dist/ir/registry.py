@@ -7,11 +7,20 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 
 from triton_dist.ir.dialects import DIALECTS, factory
+from triton_dist.ir.seen import Texts
 
 
-def context() -> Context:
+class TritonContext(Context):
+    """A context that remembers what it parsed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts = Texts()
+
+
+def context() -> TritonContext:
     """A context with `builtin` and every dialect of `triton_dist.ir.dialects`."""
-    ctx = Context()
+    ctx = TritonContext()
     ctx.load_dialect(Builtin)
     for name in DIALECTS:
         ctx.register_dialect(name, factory(name))

@@ -41,7 +41,7 @@ Stubs: TypeAlias = Mapping[str, str]
 """Pattern of a function's name -> LLVM IR of a body that takes the place of its own."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Pieces:
     """A library taken apart. `spans`: piece -> (start, end) in the text, and the pieces it refers to."""
 
@@ -194,15 +194,16 @@ def _piece_name(line: str) -> str | None:
 
 def pieces_of(library: Path, functions: Sequence[str]) -> Pieces:
     """The pieces of a library that `functions` need; kept beside Triton's cache."""
-    import triton
-
     stat = library.stat()
-    what = (FORMAT, triton.__version__, str(library.resolve()), stat.st_size, stat.st_mtime_ns, sorted(functions))
-    return _pieces_of(library, tuple(functions), hashlib.sha256(repr(what).encode()).hexdigest()[:32])
+    return _pieces_of(library, stat.st_size, stat.st_mtime_ns, tuple(functions))
 
 
 @functools.lru_cache
-def _pieces_of(library: Path, functions: tuple[str, ...], key: str) -> Pieces:
+def _pieces_of(library: Path, size: int, changed: int, functions: tuple[str, ...]) -> Pieces:
+    import triton
+
+    what = (FORMAT, triton.__version__, str(library.resolve()), size, changed, sorted(functions))
+    key = hashlib.sha256(repr(what).encode()).hexdigest()[:32]
     if library.suffix == ".ll":
         text = library.read_bytes()
         return Pieces(cut(text), text=text)

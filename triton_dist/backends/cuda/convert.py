@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, ModuleOp, StringAttr, TensorType, i32, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, ModuleOp, TensorType, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -30,7 +30,7 @@ from triton_dist.backends.cuda.templates import Asm
 from triton_dist.errors import UnsupportedOpError
 from triton_dist.ir.dialects import arith, scf, tt
 from triton_dist.ir.dialects import distributed as d
-from triton_dist.ir.dialects._syntax import int_attr, keyword_of
+from triton_dist.ir.dialects._syntax import int_attr, keyword_of, string_attr
 from triton_dist.ir.dialects.gpu import BarrierOp
 from triton_dist.ir.locations import location
 
@@ -111,8 +111,8 @@ class _Place:
 
     def asm(self, asm: Asm, operands: Sequence[SSAValue], result: Attribute, divisibility: int = 0) -> SSAValue:
         properties: dict[str, Attribute] = {
-            "asm_string": StringAttr(asm.text),
-            "constraints": StringAttr(asm.constraints),
+            "asm_string": string_attr(asm.text),
+            "constraints": string_attr(asm.constraints),
             "pure": int_attr(int(asm.pure), 1),
             "packed_element": int_attr(1),
         }
@@ -128,9 +128,9 @@ class _Place:
         library: tuple[str, str] = (symbols.VENDOR, ""),
     ) -> SSAValue:
         properties: dict[str, Attribute] = {
-            "libname": StringAttr(library[0]),
-            "libpath": StringAttr(library[1]),
-            "symbol": StringAttr(symbol),
+            "libname": string_attr(library[0]),
+            "libpath": string_attr(library[1]),
+            "symbol": string_attr(symbol),
             "pure": int_attr(int(pure), 1),
         }
         return self.op(tt.ExternElementwiseOp, operands, result, properties)

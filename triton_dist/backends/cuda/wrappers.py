@@ -9,9 +9,10 @@ nobody goes on before it is done. A result goes to all threads through shared me
 from __future__ import annotations
 
 import difflib
+import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ class Called:
     name: str
     operands: tuple[str, ...]
     result: str
-    where: str
+    where: str = field(compare=False)
 
 
 def device_libraries(module: ModuleOp, arch: int, given: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -90,16 +91,24 @@ def make(called: Sequence[Called], arch: int, given: str | None = None) -> Path:
     """The file with all that is called; kept by what it holds."""
     path = Path(given) if given else library.installed().file_for(arch)
     pieces = bitcode.pieces_of(path, all_functions())
-    roots, texts = _roots(called, path, pieces)
-    body = pieces.extract(dict.fromkeys(roots), WITHOUT_NETWORK if library.without_network() else None)
-    slot = _SLOT if any("@triton_dist_result" in text for text in texts) else ""
-    content = "\n".join([slot, *texts, body]).encode()
-    target = bitcode.cache_dir() / f"triton_dist_device_{hashlib.sha256(content).hexdigest()[:32]}.ll"
+    digest, content = _content(tuple(called), path, pieces, library.without_network())
+    target = bitcode.cache_dir() / f"triton_dist_device_{digest}.ll"
     if not target.exists():
         bitcode.write(target, content)
     return target
 
 
+@functools.lru_cache
+def _content(called: tuple[Called, ...], path: Path, pieces: Pieces, alone: bool) -> tuple[str, bytes]:
+    """What the file holds, and a hash of it. `alone`: there is no network."""
+    roots, texts = _roots(called, path, pieces)
+    body = pieces.extract(dict.fromkeys(roots), WITHOUT_NETWORK if alone else None)
+    slot = _SLOT if any("@triton_dist_result" in text for text in texts) else ""
+    content = "\n".join([slot, *texts, body]).encode()
+    return hashlib.sha256(content).hexdigest()[:32], content
+
+
+@functools.cache
 def all_functions() -> tuple[str, ...]:
     """Every function of NVSHMEM that `libshmem_device` may call."""
     return tuple(dict.fromkeys(["nvshmem_ptr", *_NOTIFY_NEEDS, *symbols.scopes()]))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, TensorType
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import ParsePropInAttrDict
 from xdsl.irdl.declarative_assembly_format import (
@@ -31,6 +31,11 @@ I1 = IntegerType(1)
 @lru_cache(maxsize=256)
 def int_attr(value: int, width: int = 32) -> IntegerAttr:
     return IntegerAttr(value, IntegerType(width))
+
+
+@lru_cache(maxsize=256)
+def string_attr(text: str) -> StringAttr:
+    return StringAttr(text)
 
 
 def keyword_of(table: Mapping[str, int], attr: Attribute | None) -> str | None:
@@ -135,4 +140,5 @@ __all__ = [
     "parse_keyword",
     "print_flags",
     "print_types",
+    "string_attr",
 ]

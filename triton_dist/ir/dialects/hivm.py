@@ -25,6 +25,8 @@ from xdsl.irdl import (
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from triton_dist.ir.seen import VerifiedInPlace
+
 if TYPE_CHECKING:
     from collections.abc import Sequence, Set
 
@@ -108,7 +110,7 @@ class CustomOp(IRDLOperation):
     tmps = var_operand_def()
     result = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(_EffectsUnlessMarked())
+    traits = traits_def(_EffectsUnlessMarked(), VerifiedInPlace())
 
     @property
     def symbol(self) -> str:

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""What was parsed, verified and printed before: kernels consist of the same few operations over and over.
+
+The *form* of an operation without regions and successors is all of it but which values it takes and gives, and where it
+stands: its class, the types, the properties, the attributes. Parsing, verifying and printing it depend on nothing else,
+so that what came of it once holds for the next one of that form.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from xdsl.irdl import IRDLOperation
+from xdsl.traits import OpTrait
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from xdsl.ir import Attribute, Operation
+
+_T = TypeVar("_T")
+_MOST = 1 << 13
+"""Forms that are remembered; then all are forgotten, so that a process that compiles for ever does not grow."""
+
+
+class VerifiedInPlace(OpTrait):
+    """An operation whose verifier looks at what stands around it."""
+
+
+class Remembered(Generic[_T]):
+    """Values by key, a limited number."""
+
+    def __init__(self) -> None:
+        self._values: dict[Hashable, _T] = {}
+
+    def get(self, key: Hashable) -> _T | None:
+        return self._values.get(key)
+
+    def put(self, key: Hashable, value: _T) -> None:
+        if len(self._values) >= _MOST:
+            self._values.clear()
+        self._values[key] = value
+
+
+class Forms(Generic[_T]):
+    """Values by the form of an operation."""
+
+    def __init__(self) -> None:
+        self._known: Remembered[tuple[_T, list[Attribute]]] = Remembered()
+
+    def get(self, form: Form) -> _T | None:
+        found = self._known.get(form.key)
+        return None if found is None else found[0]
+
+    def put(self, form: Form, value: _T) -> None:
+        # The attributes are kept, so that no other can have their identities.
+        self._known.put(form.key, (value, form.attributes))
+
+
+class Form:
+    """The form of one operation. Attributes count as equal if they are the same object: comparing them takes longer."""
+
+    __slots__ = ("attributes", "key")
+
+    def __init__(self, op: Operation) -> None:
+        operands = [value.type for value in op.operands]
+        results = [value.type for value in op.results]
+        self.attributes = [*operands, *results, *op.properties.values(), *op.attributes.values()]
+        self.key = (
+            type(op), len(operands), len(results), *op.properties, None, *op.attributes, *map(id, self.attributes)
+        )  # fmt: skip
+
+
+def is_flat(op: Operation) -> bool:
+    """Whether a form says all that there is to the operation."""
+    return not op.regions and _is_defined(type(op)) and not op.successors
+
+
+@functools.cache
+def _is_defined(kind: type[Operation]) -> bool:
+    return issubclass(kind, IRDLOperation)
+
+
+@functools.cache
+def is_verified_alone(kind: type[Operation]) -> bool:
+    """Whether what stands around an operation of this class does not matter to its verifier."""
+    traits = list(kind.traits)
+    looks = any(isinstance(trait, VerifiedInPlace) or type(trait).verify is not OpTrait.verify for trait in traits)
+    return not looks
+
+
+@dataclass(frozen=True)
+class Line:
+    """An operation as a line of text says it, but for its values and its location."""
+
+    kind: type[Operation]
+    operands: tuple[Attribute, ...]
+    results: tuple[Attribute, ...]
+    properties: dict[str, Attribute]
+    attributes: dict[str, Attribute]
+
+
+@dataclass
+class Texts:
+    """What the texts of a context's types, dictionaries of attributes and lines stand for."""
+
+    types: Remembered[Any] = field(default_factory=Remembered)
+    dictionaries: Remembered[Any] = field(default_factory=Remembered)
+    lines: Remembered[Line] = field(default_factory=Remembered)
