@@ -5,7 +5,7 @@
 #
 # Parts: env, correct, quick, signals, overhead, probes, collectives, explore, gemm, gemm_rs, gemm_ar, all. Raw logs go to
 # $OUT (default: out/h200).
-# BUDGET: seconds for all parts; what does not fit is cut or left out. LIMIT, PES: of each part. H200_DEBUG=1: wait after
+# BUDGET: seconds for all parts; what does not fit is cut or left out. LIMIT, PES: of each part. LARGEST: MiB, of collectives. H200_DEBUG=1: wait after
 # every call, and tell what is called.
 # WHEELS names a folder of wheels of what the machine lacks (nvshmem4py, xdsl, pydantic, ...); nothing is downloaded.
 set -uo pipefail
@@ -99,7 +99,7 @@ part() {
     signals) for n in ${PES:-$few}; do pes signals "${LIMIT:-60}" "$n" $measure ping_pong push; done ;;
     overhead) overhead ;;
     probes) probes ;;
-    collectives) probes; for n in ${PES:-$few}; do pes collectives "${LIMIT:-160}" "$n" $measure collectives --seconds SOFT; done ;;
+    collectives) probes; for n in ${PES:-$few}; do pes collectives "${LIMIT:-160}" "$n" $measure collectives --largest "${LARGEST:-256}" --seconds SOFT; done ;;
     explore) for n in ${PES:-$few}; do pes explore "${LIMIT:-120}" "$n" $measure explore --seconds SOFT; done ;;
     gemm) for n in ${PES:-$few}; do pes gemm "${LIMIT:-120}" "$n" $measure gemm_check ag_gemm --seconds SOFT; done ;;
     gemm_rs) probes; for n in ${PES:-$few}; do pes gemm_rs "${LIMIT:-100}" "$n" $measure gemm_rs --seconds SOFT; done ;;

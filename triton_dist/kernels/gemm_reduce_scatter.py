@@ -51,7 +51,9 @@ def _dot(
 
 
 @triton.jit
-def _add_up(c_ptr, came_ptr, row, column, M, N, others, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+def _add_up(
+    c_ptr, came_ptr, row, column, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, OTHERS: tl.constexpr
+):
     """To a tile of the own product, those of the others; some rows at a time, as registers are few."""
     ADD_M: tl.constexpr = tl.constexpr(min(32, BLOCK_M))
     columns = column * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -60,7 +62,7 @@ def _add_up(c_ptr, came_ptr, row, column, M, N, others, BLOCK_M: tl.constexpr, B
         offsets = rows[:, None].to(tl.int64) * N + columns[None, :]
         inside = (rows[:, None] < M) & (columns[None, :] < N)
         sums = tl.load(c_ptr + offsets, mask=inside, other=0.0).to(tl.float32)
-        for other in range(others):
+        for other in tl.static_range(OTHERS):  # all loads are on their way at once
             theirs_ptr = came_ptr + tl.cast(other, tl.int64) * M * N
             sums += tl.load(theirs_ptr + offsets, mask=inside, other=0.0).to(tl.float32)
         tl.store(c_ptr + offsets, sums.to(c_ptr.dtype.element_ty), mask=inside)
@@ -70,7 +72,7 @@ def _add_up(c_ptr, came_ptr, row, column, M, N, others, BLOCK_M: tl.constexpr, B
 def gemm_reduce_scatter_kernel(
     a_ptr, b_ptr, c_ptr, stage_ptr, signal_ptr, count_ptr, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
-    EVEN_M: tl.constexpr, EVEN_K: tl.constexpr,
+    EVEN_M: tl.constexpr, EVEN_K: tl.constexpr, OTHERS: tl.constexpr,
 ):
     """C = this PE's M rows of the sum over the PEs of A @ B: a program a tile, those of other PEs first.
 
@@ -78,31 +80,31 @@ def gemm_reduce_scatter_kernel(
     need not run at the same time.
     """
     number = call_number(count_ptr)
-    me, pes = dl.rank(), dl.num_ranks()
+    me = dl.rank()
     row_blocks, column_blocks = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
     tiles = row_blocks * column_blocks
     step, tile = tl.program_id(0) // tiles, tl.program_id(0) % tiles
-    others, target = pes - 1, (me + 1 + step) % pes
+    target = (me + 1 + step) % (OTHERS + 1)
     row, column = _place(tile, row_blocks, column_blocks, GROUP)
     rows, columns = row * BLOCK_M + tl.arange(0, BLOCK_M), column * BLOCK_N + tl.arange(0, BLOCK_N)
     offsets = rows[:, None].to(tl.int64) * N + columns[None, :]
     inside = (rows[:, None] < M) & (columns[None, :] < N)
     half = number % 2
-    stage_ptr += half * others * M * N
-    signal_ptr = dl.signal_slot(signal_ptr, (half * tiles + tile) * others)
+    stage_ptr += half * OTHERS * M * N
+    signal_ptr = dl.signal_slot(signal_ptr, (half * tiles + tile) * OTHERS)
     theirs_ptr = a_ptr + tl.cast(target, tl.int64) * M * K
     total = _dot(theirs_ptr, b_ptr, rows, columns, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, EVEN_M, EVEN_K)
     values = total.to(c_ptr.dtype.element_ty)
-    if step < others:
+    if step < OTHERS:
         # A PE's product number `step` has the same number where it is summed.
         there_ptr = dl.symm_at(stage_ptr + tl.cast(step, tl.int64) * M * N, target)
         tl.store(there_ptr + offsets, values, mask=inside)
         dl.notify(dl.signal_slot(signal_ptr, step), target, signal=number, sig_op="set", comm_scope="intra_node")
     else:
         tl.store(c_ptr + offsets, values, mask=inside)
-        came_ptr = dl.consume_token(stage_ptr, dl.wait_slots(signal_ptr, others, "sys", "acquire", waitValue=number))
+        came_ptr = dl.consume_token(stage_ptr, dl.wait_slots(signal_ptr, OTHERS, "sys", "acquire", waitValue=number))
         tl.debug_barrier()  # the tile is read by other threads than wrote it
-        _add_up(c_ptr, came_ptr, row, column, M, N, others, BLOCK_M, BLOCK_N)
+        _add_up(c_ptr, came_ptr, row, column, M, N, BLOCK_M, BLOCK_N, OTHERS)
     call_done(count_ptr, number)
 
 
@@ -128,7 +130,8 @@ class GemmReduceScatter(Collective):
     def __init__(self, m: int, n: int, dtype: torch.dtype, *, tiles: Tiles | None = None) -> None:
         self.m, self.n, self.dtype = m, n, dtype
         self.tiles = tiles or (Tiles(64, 64, 32) if shmem.device().type == "cpu" else Tiles())
-        others, count = shmem.n_pes() - 1, triton.cdiv(m, self.tiles.m) * triton.cdiv(n, self.tiles.n)
+        others = self._others = shmem.n_pes() - 1
+        count = triton.cdiv(m, self.tiles.m) * triton.cdiv(n, self.tiles.n)
         self._programs = (others + 1) * count
         self._stage = shmem.create_tensor((2, max(1, others), m, n), dtype)
         self._signals = shmem.create_signals(2 * count * max(1, others))
@@ -143,7 +146,8 @@ class GemmReduceScatter(Collective):
         gemm_reduce_scatter_kernel[(self._programs,)](
             a.contiguous(), b.contiguous(), self._result, self._stage, self._signals, self._numbers, self.m, self.n, k,
             BLOCK_M=tiles.m, BLOCK_N=tiles.n, BLOCK_K=tiles.k, GROUP=tiles.group,
-            EVEN_M=self.m % tiles.m == 0, EVEN_K=k % tiles.k == 0, num_warps=tiles.warps, num_stages=tiles.stages,
+            EVEN_M=self.m % tiles.m == 0, EVEN_K=k % tiles.k == 0, OTHERS=self._others,
+            num_warps=tiles.warps, num_stages=tiles.stages,
         )  # fmt: skip
         return self._result
 

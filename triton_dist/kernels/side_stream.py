@@ -23,6 +23,7 @@ class SideStream:
         device = shmem.device()
         self._module: Any = None if device.type == "cpu" else torch.get_device_module(device)
         self._stream = None if self._module is None else self._module.Stream(device, priority=-1)
+        self._forked = False
 
     @contextlib.contextmanager
     def fork(self) -> Iterator[None]:
@@ -30,11 +31,14 @@ class SideStream:
         if self._stream is None:
             yield
             return
+        self._forked = True
         self._stream.wait_stream(self._module.current_stream())
         with self._module.stream(self._stream):
             yield
 
     def join(self) -> None:
         """The current stream goes on when the side is done."""
-        if self._stream is not None:
+        # What did not fork from a stream that is being recorded is no part of the graph, and must not be waited for.
+        if self._stream is not None and self._forked:
+            self._forked = False
             self._module.current_stream().wait_stream(self._stream)
