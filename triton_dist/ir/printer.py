@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xdsl.dialects.builtin import (
     AnyFloat,
-    BuiltinAttribute,
     CallSiteLoc,
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
@@ -16,7 +15,7 @@ from xdsl.dialects.builtin import (
     NameLoc,
     UnknownLoc,
 )
-from xdsl.ir import Operation
+from xdsl.ir import BuiltinAttribute, Operation
 from xdsl.printer import Printer
 
 from triton_dist.ir.constants import element_literal, float_literal, splat_bytes
