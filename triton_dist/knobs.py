@@ -121,6 +121,7 @@ class Knob(Generic[T]):
 
     def __init__(self, kind: Kind[Any], default: T, meaning: str) -> None:
         self.kind, self.default, self.meaning = kind, default, meaning
+        self._last: tuple[Any, Any] = (None, None)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -132,7 +133,13 @@ class Knob(Generic[T]):
     @overload
     def __get__(self, obj: object, owner: type | None = None) -> T: ...
     def __get__(self, obj: object | None, owner: type | None = None) -> T | Knob[T]:
-        return self if obj is None else self.value()
+        if obj is None:
+            return self
+        # What value() does, in as few steps as can be: each launch of a kernel comes here several times.
+        if _checked and _RAW is not None and self.name not in _set:
+            text = _RAW.get(self.key)
+            return self.default if text is None else self._understood(text)
+        return self.value()
 
     def __set__(self, obj: object, value: T) -> None:
         _set[self.name] = self._accept(value)
@@ -149,10 +156,15 @@ class Knob(Generic[T]):
         """The value, with no look at the other settings in the environment."""
         if self.name in _set:
             return _set[self.name]
-        if _RAW is not None and self.key not in _RAW:
-            return self.default
         text = os.environ.get(self.variable)
         return self.default if text is None else self._accept(text)
+
+    def _understood(self, text: Any) -> T:
+        """The meaning of what the environment holds; the last one is remembered."""
+        last = self._last
+        if last[0] != text:
+            last = self._last = (text, self._accept(os.fsdecode(text)))
+        return last[1]
 
     def source(self) -> str:
         """Where the present value comes from: "code", "environment" or "default"."""
@@ -174,8 +186,8 @@ class Knob(Generic[T]):
 
 _set: dict[str, Any] = {}
 _RAW: dict[Any, Any] | None = getattr(os.environ, "_data", None) if os.name == "posix" else None
-"""What os.environ keeps: a name that is not in it is known so ten times faster than by os.environ, which raises and
-catches an exception for that. Each launch of a kernel asks for several.
+"""What os.environ keeps: ten times faster to look a name up in than os.environ, which raises and catches an exception
+for one that is not there.
 """
 
 

@@ -8,6 +8,7 @@ TTIR function's arguments, `arena` is this thread's scratch memory, the result i
 from __future__ import annotations
 
 import ctypes
+import struct
 from ctypes import c_int32, c_int64, c_uint64
 
 
@@ -43,3 +44,12 @@ class Launch(ctypes.Structure):
 def offset(field: str) -> int:
     """Byte offset of a field of Launch."""
     return getattr(Launch, field).offset
+
+
+_CODES = {c_uint64: "Q", c_int64: "q", c_int32: "i"}
+
+
+def packer(*given: str) -> struct.Struct:
+    """Packs a Launch from the fields named, in their order; the others become 0."""
+    fields = ((_CODES[kind] if name in given else f"{ctypes.sizeof(kind)}x") for name, kind, *_ in Launch._fields_)
+    return struct.Struct("<" + "".join(fields))

@@ -11,6 +11,8 @@ from triton_dist import errors
 
 
 def _pointer(value: Any) -> int:
+    if getattr(value, "is_cpu", False):
+        return value.data_ptr()
     if value is None:
         return 0
     if isinstance(value, int):

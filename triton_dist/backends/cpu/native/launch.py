@@ -18,7 +18,8 @@ from .abi import Launch
 from .arguments import Argument, Packer
 from .library import simulated
 from .ranges import Ranges
-from .runtime import runtime
+from .record import give, take
+from .runtime import Runtime, runtime
 
 _serial = itertools.count(1)
 MOST_WORKERS = 1 << 16
@@ -52,10 +53,7 @@ class _Pool:
 
     def __init__(self) -> None:
         self.words = (ctypes.c_int64 * 3)()
-
-    @property
-    def address(self) -> int:
-        return ctypes.addressof(self.words)
+        self.address = ctypes.addressof(self.words)
 
 
 _pool = _Pool()
@@ -84,12 +82,13 @@ class Launcher:
         self.names = list(getattr(src.fn, "arg_names", ())) if hasattr(src, "fn") else []
         self.distributed = bool(getattr(metadata, "distributed", False))
         self.checked = bool(getattr(metadata, "checked", False))
-        self.arena = int(metadata.arena_size)
+        self.arena = (int(metadata.arena_size) + 4095) // 4096 * 4096
         self.blocking = bool(metadata.blocking)
         self.weight = metadata.weight
         self.sites, self.roots = list(metadata.sites), list(metadata.roots)
         self.name = metadata.name
         self._pack = Packer((), ())
+        self._native: Runtime | None = None
         # What gives a PE its device state in the form of the vendor that is being simulated.
         vendor = simulated()
         self._enter = getattr(vendor, "enter", None)
@@ -167,44 +166,44 @@ class Launcher:
             self._enter(device)
         light = self.weight is not None and self.weight * total < LIGHT
         workers = 1 if light else min(threads(), total)
-        buffer = ctypes.create_string_buffer(args, max(8, len(args)))
-        arena = (self.arena + 4095) // 4096 * 4096
-        launch = Launch(
-            function=function, args=ctypes.addressof(buffer), grid_x=grid[0], grid_y=grid[1], grid_z=grid[2],
-            total=total, chunk=1 if self.blocking else max(1, total // (workers * 8)),
-            state=ctypes.addressof(device), arena_size=arena,
-            pool=_pool.address, limit=MOST_WORKERS, id=next(_serial),
+        chunk = 1 if self.blocking else max(1, total // (workers * 8))
+        spans = (0, 0) if ranges is None else (ctypes.addressof(ranges.table), len(ranges.spans))
+        pe, serial, record = ctypes.addressof(device), next(_serial), take(args)
+        record.fill(
+            function, args, *grid, total, chunk, pe, self.arena, _pool.address, MOST_WORKERS, *spans, serial
         )  # fmt: skip
-        if ranges is not None:
-            launch.ranges, launch.range_count = ctypes.addressof(ranges.table), len(ranges.spans)
         if self.blocking:
             device.timeout_ns = state.nanoseconds(knobs.wait_timeout)
         if knobs.trace:
             keep(device, knobs.trace)
         if device.trace:
-            note_sites(launch.id, self.sites)
+            note_sites(serial, self.sites)
+        native = self._native
+        if native is None:
+            native = self._native = runtime()
         if self.blocking and threading.current_thread() is threading.main_thread():
-            status = self._watch(launch, device, workers)
+            status = self._watch(native, record.address, device, workers)
         else:
-            status = runtime().launch(ctypes.addressof(launch), _memory.at_least(arena), workers)
+            status = native.launch(record.address, _memory.at_least(self.arena), workers)
+        give(record)
         if status:
             raise self._fault(device, grid, ranges)
 
-    def _watch(self, launch: Launch, device: state.DeviceState, workers: int) -> int:
+    def _watch(self, native: Runtime, launch: int, device: state.DeviceState, workers: int) -> int:
         """Wait in slices, so that Ctrl-C reaches a kernel that waits for a signal."""
-        address = ctypes.addressof(launch)
-        if not runtime().start(address, workers):
-            return runtime().launch(address, _memory.at_least(launch.arena_size), 1)
+        if not native.start(launch, workers):
+            return native.launch(launch, _memory.at_least(self.arena), 1)
+        status = ctypes.c_int32.from_address(launch + Launch.status.offset)
         try:
-            while not runtime().join(address, 100_000_000):
+            while not native.join(launch, 100_000_000):
                 pass
         except KeyboardInterrupt:
-            ctypes.c_int32.from_address(address + Launch.status.offset).value = 1
-            while not runtime().join(address, 100_000_000):
+            status.value = 1
+            while not native.join(launch, 100_000_000):
                 pass
             state.Fault.from_address(device.fault).code = 0
             raise
-        return launch.status
+        return status.value
 
     def _fault(self, device: state.DeviceState, grid: tuple[int, int, int], ranges: Ranges | None) -> Exception:
         fault = state.Fault.from_address(device.fault)

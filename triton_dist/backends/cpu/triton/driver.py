@@ -63,13 +63,16 @@ class CpuDriver(DriverBase):
 
     def __init__(self) -> None:
         super().__init__()
+        from triton_dist import knobs
         from triton_dist.backends.cpu.native.launch import Launcher
         from triton_dist.backends.cpu.triton import serial
+        from triton_dist.platform import current
 
         serial.install()
         self.utils = Utils()
         self._devices: dict[tuple[object, ...], int] = {}
         self._launcher = Launcher
+        self._knobs, self._selection = knobs, current
 
     def launcher_cls(self, src: Any, metadata: Any) -> Any:
         launcher = self._launcher(src, metadata)
@@ -101,9 +104,7 @@ class CpuDriver(DriverBase):
 
     def get_current_device(self) -> int:
         """A number for the settings that kernels are compiled under: Triton keeps compiled kernels by device."""
-        from triton_dist import knobs, platform
-
-        settings = (platform.current().backend, knobs.simd, knobs.check_bounds)
+        settings = (self._selection().backend, self._knobs.simd, self._knobs.check_bounds)
         return self._devices.setdefault(settings, len(self._devices))
 
     def set_current_device(self, device: int) -> None:
