@@ -12,11 +12,11 @@ from typing import Any
 
 import llvmlite.ir as ir
 
-from . import uses
+from . import spins, uses
 from .attrs import get
-from .build import Value, const, i64, known
+from .build import Value, const
 from .kernel import Flow, Kernel, handles
-from .ltypes import I32, I64, Elem, elem_of, shape_of
+from .ltypes import I32, Elem, elem_of, shape_of
 from .memory import materialise, materialise_together
 from .tensor import Affine, AffineNode, Buffer, Node, Splat
 
@@ -292,7 +292,7 @@ def while_loop(k: Kernel, op: Any) -> None:
     passing = [_cell_for(k, a.type) for a in after.args]
     _write(k, entering, [k.env[v] for v in op.operands])
     head, body, done = (k.fn.append_basic_block(n) for n in ("while", "while.body", "while.end"))
-    patience = _patience(k) if _spins(op) else None
+    wait = spins.wait_of(k, op)
     k.b.branch(head)
     k.b.position_at_end(head)
     with k.scratch():
@@ -301,9 +301,9 @@ def while_loop(k: Kernel, op: Any) -> None:
         _write(k, passing, [k.env[v] for v in list(test.operands)[1:]])
         k.b.cbranch(k.scalar(test.operands[0]), body, done)
     k.b.position_at_end(body)
-    if patience is not None:
+    if wait is not None:
         # Only if the loop goes on: what it sees now is what it waits to see changed.
-        _relax(k, op, patience)
+        wait.relax(k)
     with k.scratch():
         _enter(k, after, passing)
         _write(k, entering, [k.env[v] for v in after.last_op.operands])
@@ -317,45 +317,6 @@ def _enter(k: Kernel, block: Any, cells: Sequence[Cell]) -> None:
     for arg, cell in zip(block.args, cells, strict=True):
         k.bind(arg, cell.read(k))
     k.block_ops(block)
-
-
-POLLS = frozenset({"tt.atomic_rmw", "tt.atomic_cas", "tt.load"})
-MASK = {"tt.atomic_rmw": 2, "tt.atomic_cas": 3, "tt.load": 1}
-"""Which operand is the mask. (A compare-and-swap has none.)"""
-
-
-def _spins(op: Any) -> bool:
-    """A loop that polls memory: it must yield, and see the deadline."""
-    names = {inner.name for inner in op.walk()}
-    polls = bool(names & POLLS)
-    return polls and not names & {"tt.store", "tt.dot", "scf.for", "tt.reduce"}
-
-
-def _patience(k: Kernel) -> Value:
-    """What the runtime's back-off remembers between two rounds: {rounds, start time}."""
-    k.blocking = True
-    cell = k.local(ir.ArrayType(I64, 2), "patience")
-    k.b.store(ir.Constant(ir.ArrayType(I64, 2), [0, 0]), cell)
-    return cell
-
-
-def _relax(k: Kernel, op: Any, patience: Value) -> None:
-    from .extern import call
-
-    call(k, op, "td_relax", I32, [patience, *_polled(k, op)])
-    k.check_abort()
-
-
-def _polled(k: Kernel, op: Any) -> list[Value]:
-    """Address, size and value seen of the one word that a polling loop looks at; zeros if that is not so simple."""
-    polls = [inner for inner in op.walk() if inner.name in POLLS]
-    if len(polls) == 1 and polls[0].parent_block() is op.regions[0].blocks[0]:
-        result = polls[0].results[0]
-        elem, mask = elem_of(result.type), k.optional(polls[0], MASK[polls[0].name])
-        number = shape_of(result.type) is None and elem.kind == "int" and elem.bits >= 8
-        if number and (mask is None or known(mask) == 1):
-            return [k.scalar(polls[0].operands[0]), i64(elem.size), k.b.resize(k.scalar(result), I64)]
-    return [i64(0)] * 3
 
 
 # Functions
@@ -401,7 +362,7 @@ def return_op(k: Kernel, op: Any) -> None:
     assert k.flow is not None
     ret: Return | None = k.flow.ret
     if ret is None:
-        k.b.ret(const(I32, 0))
+        k.b.branch(k.following)
         return
     _write(k, ret.cells, [k.env[v] for v in op.operands])
     k.b.branch(ret.done)
