@@ -97,6 +97,10 @@ def loop_hints(x, n, BLOCK: tl.constexpr):
         tl.store(x + i, 0.0)
     for i in tl.range(n, 0, -1, warp_specialize=False):
         tl.store(x + i, 1.0)
+    for i in tl.range(0, n, flatten=True, warp_specialize=True, disable_licm=True):
+        tl.store(x + i, 2.0)
+    while tl.condition(n > 0, disable_licm=True):
+        n = tl.load(x + n).to(tl.int32)
 
 
 @kernel(x="*fp32", n="i32", m="i32")

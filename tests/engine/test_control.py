@@ -57,7 +57,8 @@ def kernel(o, start, stop):
 
 RANGES = (
     "tl.range(0, n)", "tl.range(0, n, num_stages=3)", "tl.range(0, n, loop_unroll_factor=4)", "tl.static_range(0, 7)",
-    "range(7)", "tl.range(0, n, flatten=True)",
+    "range(7)", "tl.range(0, n, flatten=True)", "tl.range(0, n, warp_specialize=True)",
+    "tl.range(0, n, disable_licm=True)", "tl.range(0, n, disallow_acc_multi_buffer=True)",
 )  # fmt: skip
 
 
@@ -79,6 +80,22 @@ def kernel(x, o, n, N: tl.constexpr):
     for row in x:
         expected = expected * 2 + row
     torch.testing.assert_close(o, expected)
+
+
+@triton.jit
+def halve(o, n):
+    rounds = 0
+    while tl.condition(n > 1, disable_licm=True):
+        n = n // 2
+        rounds += 1
+    tl.store(o, rounds)
+
+
+@pytest.mark.parametrize("n", [2, 37, 64])
+def test_while_with_a_hint(n: int) -> None:
+    o = torch.zeros(1, dtype=torch.int32)
+    halve[(1,)](o, n)
+    assert o.item() == n.bit_length() - 1
 
 
 @triton.jit
