@@ -19,6 +19,8 @@ from triton_dist.kernels.counted import Plan, plan_for
 
 DTYPE = torch.bfloat16
 Call = Callable[[], object]
+ALONE = 41
+"""Single calls, of which the median is taken: the host's time varies."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Case:
     def alone(self, call: Call) -> float:
         """Seconds of one call as the host makes it, to a device that has nothing else to do."""
         call()
-        return statistics.median(self.meeting.slowest(seconds(call, 1)) for _ in range(15))
+        return statistics.median(self.meeting.slowest(seconds(call, 1)) for _ in range(ALONE))
 
     def ours(self, plan: Plan | None, eager: bool = True) -> tuple[float, float, float, str]:
         """From a graph, as called, one call, and the plan."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -61,6 +62,16 @@ def test_matmul_reduce_scatter(pes: int, pieces: int | None) -> None:
 def test_gemm_reduce_scatter(pes: int, size: tuple[int, int, int]) -> None:
     tiles = Tiles(32, 32, 16, group=2, warps=4)
     check_reduce_scatter(pes, *size, lambda m, n: GemmReduceScatter(m, n, torch.float32, tiles=tiles))
+
+
+@pytest.mark.parametrize(("room", "itemsize", "stages"), [(227, 2, 4), (163, 2, 3), (99, 2, 2), (227, 4, 2), (48, 2, 1)])
+def test_stages_fit_the_shared_memory(
+    monkeypatch: pytest.MonkeyPatch, room: int, itemsize: int, stages: int
+) -> None:
+    properties = SimpleNamespace(shared_memory_per_block_optin=room << 10)
+    module = SimpleNamespace(get_device_properties=lambda device: properties)
+    monkeypatch.setattr(torch, "get_device_module", lambda device: module)
+    assert Tiles().fitting(torch.device("cuda", 0), itemsize).stages == stages
 
 
 def test_pes_that_share_a_gpu_get_one_kernel() -> None:

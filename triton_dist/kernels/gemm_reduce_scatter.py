@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # What a kernel receives is not what Python passes to it.
-# pyright: reportArgumentType=false, reportCallIssue=false
+# pyright: reportArgumentType=false, reportCallIssue=false, reportGeneralTypeIssues=false
 """GEMM-ReduceScatter in one kernel: a program stores its tile where it belongs; the last ones add up what has come."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 import triton
@@ -55,7 +56,7 @@ def _add_up(
     c_ptr, came_ptr, row, column, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, OTHERS: tl.constexpr
 ):
     """To a tile of the own product, those of the others; some rows at a time, as registers are few."""
-    ADD_M: tl.constexpr = tl.constexpr(min(32, BLOCK_M))
+    ADD_M: tl.constexpr = tl.constexpr(min(64, BLOCK_M))
     columns = column * BLOCK_N + tl.arange(0, BLOCK_N)
     for part in range(0, BLOCK_M, ADD_M):
         rows = row * BLOCK_M + part + tl.arange(0, ADD_M)
@@ -115,9 +116,18 @@ class Tiles:
     m: int = 128
     n: int = 256
     k: int = 64
-    group: int = 8
+    group: int = 16
     warps: int = 8
-    stages: int = 3
+    stages: int = 4
+
+    def fitting(self, device: torch.device, itemsize: int) -> Tiles:
+        """With as many stages as the shared memory of a program holds; at least one."""
+        properties: Any = torch.get_device_module(device).get_device_properties(device)
+        room = getattr(properties, "shared_memory_per_block_optin", 0) // (self.k * (self.m + self.n) * itemsize)
+        return replace(self, stages=max(1, min(self.stages, room)))
+
+
+HOST = Tiles(64, 64, 32)
 
 
 class GemmReduceScatter(Collective):
@@ -129,14 +139,15 @@ class GemmReduceScatter(Collective):
 
     def __init__(self, m: int, n: int, dtype: torch.dtype, *, tiles: Tiles | None = None) -> None:
         self.m, self.n, self.dtype = m, n, dtype
-        self.tiles = tiles or (Tiles(64, 64, 32) if shmem.device().type == "cpu" else Tiles())
+        device = shmem.device()
+        self.tiles = tiles or (HOST if device.type == "cpu" else Tiles().fitting(device, dtype.itemsize))
         others = self._others = shmem.n_pes() - 1
         count = triton.cdiv(m, self.tiles.m) * triton.cdiv(n, self.tiles.n)
         self._programs = (others + 1) * count
         self._stage = shmem.create_tensor((2, max(1, others), m, n), dtype)
         self._signals = shmem.create_signals(2 * count * max(1, others))
-        self._numbers = torch.zeros(self._programs, dtype=torch.int64, device=shmem.device())
-        self._result = torch.empty((m, n), dtype=dtype, device=shmem.device())
+        self._numbers = torch.zeros(self._programs, dtype=torch.int64, device=device)
+        self._result = torch.empty((m, n), dtype=dtype, device=device)
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Multiply this PE's `a` (n_pes * m x k) by its `b` (k x n), sum over the PEs; valid until the next call."""
