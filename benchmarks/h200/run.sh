@@ -5,8 +5,8 @@
 #
 # Parts: env, correct, quick, signals, overhead, probes, collectives, explore, gemm, gemm_rs, gemm_ar, all. Raw logs go to
 # $OUT (default: out/h200).
-# BUDGET: seconds for all parts; what does not fit is cut or left out. LIMIT, PES: of each part. LARGEST: MiB, of collectives. H200_DEBUG=1: wait after
-# every call, and tell what is called.
+# BUDGET: seconds for all parts; what does not fit is cut or left out. LIMIT, PES: of each part. LARGEST: MiB, of the
+# collectives. H200_DEBUG=1: wait after every call, and tell what is called.
 # WHEELS names a folder of wheels of what the machine lacks (nvshmem4py, xdsl, pydantic, ...); nothing is downloaded.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
