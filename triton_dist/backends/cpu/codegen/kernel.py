@@ -107,14 +107,13 @@ class Kernel:
         self._arena_at = self._arena_peak = 0
         self.uses = uses.Uses(function)
         self.function = function
-        signature = ir.FunctionType(I32, [PTR, I32, I32, I32, PTR, PTR])
+        signature = ir.FunctionType(I32, [PTR, I32, I32, I32, PTR, PTR, I32])
         self.fn = ir.Function(self.module, signature, "kernel")
         self.fn.attributes.add("nounwind")
         self._start()
 
     def _start(self) -> None:
         self.entry = self.fn.append_basic_block("entry")
-        body = self.fn.append_basic_block("body")
         self.exit = self.fn.append_basic_block("abort")
         self.b = Builder(self.entry)
         self.streams = uses.streams(self.function, self.uses.cost)
@@ -124,14 +123,31 @@ class Kernel:
             self.b.avx512_lanes = 8 if light else 16
             if light:
                 narrow_vectors(self.fn, 256)
-        self.args_ptr, *pid, self.launch, self.arena = self.fn.args
+        self.args_ptr, x, y, z, self.launch, self.arena, count = self.fn.args
         for arg in (self.args_ptr, self.launch, self.arena):
             arg.add_attribute("noalias")
-        self.pid = pid
-        self.b.branch(body)
         self.b.position_at_end(self.exit)
         self.b.ret(const(I32, 1))
-        self.b.position_at_end(body)
+        self.pid = [self._programs(x, count), y, z]
+
+    def _programs(self, first: Value, count: Value) -> Value:
+        """Begin the loop over the programs asked for; returns the x of the one that runs."""
+        b, body = self.b, self.fn.append_basic_block("body")
+        self.following, done = self.fn.append_basic_block("following"), self.fn.append_basic_block("done")
+        b.position_at_end(self.entry)
+        end = b.add(first, count)
+        b.branch(body)
+        b.position_at_end(body)
+        x = b.phi(I32, "x")
+        b.position_at_end(self.following)
+        after = b.add(x, const(I32, 1))
+        b.cbranch(b.icmp_signed("==", after, end), done, body)
+        x.add_incoming(first, self.entry)
+        x.add_incoming(after, self.following)
+        b.position_at_end(done)
+        b.ret(const(I32, 0))
+        b.position_at_end(body)
+        return x
 
     # What operations become
 
@@ -492,6 +508,7 @@ def _visibility(function: Any) -> str:
 
 def _argument(k: Kernel, index: int, elem: Elem, shape: tuple[int, ...] | None) -> Value:
     assert shape is None, "a kernel's arguments are scalars"
-    slot = k.b.gep(k.args_ptr, [i64(8 * index)], source_etype=ir.IntType(8))
-    value = k.b.load(slot, typ=elem.mem, align=8)
-    return k.b.trunc(value, elem.reg) if elem.bits == 1 else value
+    with k.b.at_end_of(k.entry):
+        slot = k.b.gep(k.args_ptr, [i64(8 * index)], source_etype=ir.IntType(8))
+        value = k.b.load(slot, typ=elem.mem, align=8)
+        return k.b.trunc(value, elem.reg) if elem.bits == 1 else value

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What generated kernels, the native runtime and the launcher agree on: the launch record and the kernel's signature.
 
-A kernel is `i32 kernel(ptr args, i32 x, i32 y, i32 z, ptr launch, ptr arena)`: `args` are 8-byte slots in order of the
-TTIR function's arguments, `arena` is this thread's scratch memory, the result is non-zero if the program ended early.
+A kernel is `i32 kernel(ptr args, i32 x, i32 y, i32 z, ptr launch, ptr arena, i32 count)`: `args` are 8-byte slots in
+order of the TTIR function's arguments, `arena` is this thread's scratch memory. It runs `count` programs, the first of
+them (x, y, z), the next (x + 1, y, z): a call for each would be a large share of a small program. The result is
+non-zero if a program ended early.
 """
 
 from __future__ import annotations

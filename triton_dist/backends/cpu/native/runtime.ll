@@ -445,13 +445,21 @@ each:
   %y = phi i32 [ %y0, %some ], [ %y1, %next ]
   %z = phi i32 [ %z0, %some ], [ %z1, %next ]
   %p32 = trunc i64 %p to i32
+  ; As many as are left of this row of the grid; one by one where each is timed.
+  %left = sub i64 %end, %p
+  %room32 = sub i32 %gx, %x
+  %room = zext i32 %room32 to i64
+  %few = icmp slt i64 %left, %room
+  %most = select i1 %few, i64 %left, i64 %room
+  %count = select i1 %trace, i64 1, i64 %most
+  %count32 = trunc i64 %count to i32
   br i1 %trace, label %timed, label %plain
 plain:
-  %rc1 = call i32 %fn(ptr %args, i32 %x, i32 %y, i32 %z, ptr %launch, ptr %arena)
+  %rc1 = call i32 %fn(ptr %args, i32 %x, i32 %y, i32 %z, ptr %launch, ptr %arena, i32 %count32)
   br label %ran
 timed:
   %t0 = call i64 @td_now()
-  %rc2 = call i32 %fn(ptr %args, i32 %x, i32 %y, i32 %z, ptr %launch, ptr %arena)
+  %rc2 = call i32 %fn(ptr %args, i32 %x, i32 %y, i32 %z, ptr %launch, ptr %arena, i32 %count32)
   %t1 = call i64 @td_now()
   call void @td_trace(ptr %launch, i64 0, i32 %p32, i64 %worker, i32 -1, i64 %t0, i64 %t1)
   br label %ran
@@ -460,9 +468,9 @@ ran:
   %bad = icmp ne i32 %rc, 0
   br i1 %bad, label %leave, label %next
 next:
-  %p1 = add i64 %p, 1
+  %p1 = add i64 %p, %count
   ; Counted on: dividing takes as long as a small program.
-  %xn = add i32 %x, 1
+  %xn = add i32 %x, %count32
   %wrapx = icmp eq i32 %xn, %gx
   %x1 = select i1 %wrapx, i32 0, i32 %xn
   %carry = zext i1 %wrapx to i32
