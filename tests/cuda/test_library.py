@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ import triton_dist
 import triton_dist.language as dl
 from tests.cuda.conftest import STUB, Compile, count
 from triton_dist.backends.cuda import bitcode, library, symbols, wrappers
+from triton_dist.backends.cuda.assembled import assembled
 from triton_dist.backends.cuda.bitcode import Pieces, Signature
 from triton_dist.compiler import hook
 from triton_dist.errors import (
@@ -302,3 +304,88 @@ def test_the_cache_of_triton_has_the_key(cuda: None) -> None:
 
         assert hook._key()[0] in make_backend(TARGET).hash()
     assert "nvidia" in backends
+
+
+# Functions as inline assembly
+
+LEAVES = """
+@state = dso_local addrspace(4) externally_initialized global [4 x i64] zeroinitializer, align 8
+@other = global i64 0
+@llvm.compiler.used = appending global [1 x ptr] [ptr addrspacecast (ptr addrspace(4) @state to ptr)]
+define ptr @branches(ptr %p, i32 %pe) {
+  %size = load i64, ptr addrspace(4) @state, align 8
+  %at = ptrtoint ptr %p to i64
+  %in = icmp ult i64 %at, %size
+  br i1 %in, label %there, label %end
+there:
+  %slot = getelementptr i64, ptr %p, i32 %pe
+  %found = load ptr, ptr %slot, align 8
+  br label %end
+end:
+  %r = phi ptr [ %found, %there ], [ null, %0 ]
+  ret ptr %r
+}
+define ptr @calls(ptr %p, i32 %pe) {
+  %r = call ptr @branches(ptr %p, i32 %pe)
+  ret ptr %r
+}
+define ptr @asks(ptr %p, i32 %pe) {
+  %t = call i32 asm "mov.u32 $0, %tid.x;", "=r"()
+  %r = getelementptr i8, ptr %p, i32 %t
+  ret ptr %r
+}
+define ptr @foreign(ptr %p, i32 %pe) {
+  %r = load ptr, ptr @other, align 8
+  ret ptr %r
+}
+define void @nothing(ptr %p, i32 %pe) {
+  ret void
+}
+define float @floats(float %p, i32 %pe) {
+  ret float %p
+}
+"""
+"""Two of which can be: one with branches, and one that is straight and only of integers."""
+
+
+@pytest.fixture
+def leaves(tmp_path: Path) -> Pieces:
+    path = tmp_path / "leaves.ll"
+    path.write_text(LEAVES)
+    return bitcode.pieces_of(path, ["branches"])
+
+
+def test_a_function_as_one_inline_assembly(leaves: Pieces) -> None:
+    made = assembled("branches", ("i64", "i32"), "i64", leaves, 90)
+    assert made is not None
+    assert made.startswith("define i64 @branches(i64 %a0, i32 %a1) alwaysinline nounwind {")
+    assert made.count("asm") == made.count("ret i64 %r") == 1
+    # Registers and labels are the block's own, operands are LLVM's.
+    assert not re.search(r"%(?!a0|a1|r\b)|\$(?!\d)|ld\.param", made)
+    assert "[state]" in made
+    assert "bra BB0_" in made
+    assert re.search(r"mov\.\w+ own_\w+, \$1; .*mov\.\w+ own_\w+, \$2; .*mov\.\w+ \$0, own_\w+; }", made)
+
+
+@pytest.mark.parametrize("function", ["calls", "asks", "foreign", "nothing", "floats"])
+def test_what_cannot_be_one_inline_assembly(leaves: Pieces, function: str) -> None:
+    signature = leaves.signature(function)
+    operands = [type.replace("ptr", "i64") for type in signature.parameters]
+    assert assembled(function, operands, signature.result.replace("ptr", "i64"), leaves, 90) is None
+
+
+def test_an_inline_assembly_is_called_as_declared(leaves: Pieces) -> None:
+    assert assembled("branches", ("i32", "i32"), "i64", leaves, 90) is None
+    assert assembled("branches", ("i64",), "i64", leaves, 90) is None
+
+
+def test_a_kernel_has_nvshmem_ptr_as_inline_assembly(compiled: Compile) -> None:
+    made = compiled(both, "*fp32", "i32")
+    assert "call i64 asm" in made.asm["llir"]
+    assert made.asm["ptx"].count("[nvshmemi_device_state_d+16]") == 2
+
+
+@triton_dist.jit
+def both(x, pe):
+    tl.store(dl.symm_at(x, pe), 1.0)
+    tl.store(dl.symm_at(x, pe + 1), 2.0)

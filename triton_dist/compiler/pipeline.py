@@ -45,16 +45,18 @@ def load(name: str) -> type[ModulePass]:
 
 
 def run(ctx: Context, module: ModuleOp, names: Sequence[str]) -> None:
-    """Run the passes in order, in place; the module is verified after each."""
+    """Run the passes in order, in place; the module is verified at the end, and after each if one looks on."""
     from xdsl.utils.exceptions import VerifyException
 
     from triton_dist.ir.verifier import verify
 
+    watched = knobs.debug_ir
     for name in names:
-        load(name)().apply(ctx, module)
         try:
-            verify(module)
+            load(name)().apply(ctx, module)
+            if watched or name == names[-1]:
+                verify(module)
         except VerifyException as error:
             raise PassError(name=name, detail=str(error)) from error
-        if knobs.debug_ir:
+        if watched:
             print(f"// after {name}\n{print_module(module, debuginfo=False)}", file=sys.stderr)

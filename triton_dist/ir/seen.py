@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _MOST = 1 << 13
-"""Forms that are remembered; then all are forgotten, so that a process that compiles for ever does not grow."""
 
 
 class VerifiedInPlace(OpTrait):
@@ -30,16 +29,17 @@ class VerifiedInPlace(OpTrait):
 
 
 class Remembered(Generic[_T]):
-    """Values by key, a limited number."""
+    """Values by key: at most so many, then all are forgotten. A process that compiles for ever does not grow."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = _MOST) -> None:
         self._values: dict[Hashable, _T] = {}
+        self._most = most
 
     def get(self, key: Hashable) -> _T | None:
         return self._values.get(key)
 
     def put(self, key: Hashable, value: _T) -> None:
-        if len(self._values) >= _MOST:
+        if len(self._values) >= self._most:
             self._values.clear()
         self._values[key] = value
 

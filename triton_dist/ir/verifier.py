@@ -17,6 +17,10 @@ _valid: Forms[bool] = Forms()
 
 def verify(op: Operation) -> None:
     """As `op.verify()`."""
+    if is_flat(op) and is_verified_alone(type(op)):
+        _verify_form(op)
+        return
+    # With regions, or where it stands matters.
     for region in op.regions:
         for block in region.blocks:
             _verify_block(block)
@@ -28,16 +32,15 @@ def _verify_block(block: Block) -> None:
     if last is None:
         block.verify()
     for op in block.ops:
-        if op is last or not is_flat(op) or not is_verified_alone(type(op)):
-            verify(op)
-        elif not _is_valid(form := Form(op)) or _uses_what_is_erased(op):
+        if op is last and not op.regions:
+            # Where it stands matters.
             op.verify()
-            _valid.put(form, True)
+        else:
+            verify(op)
 
 
-def _is_valid(form: Form) -> bool:
-    return _valid.get(form) is not None
-
-
-def _uses_what_is_erased(op: Operation) -> bool:
-    return any(isinstance(value, ErasedSSAValue) for value in op.operands)
+def _verify_form(op: Operation) -> None:
+    form = Form(op)
+    if _valid.get(form) is None or any(isinstance(value, ErasedSSAValue) for value in op.operands):
+        op.verify()
+        _valid.put(form, True)

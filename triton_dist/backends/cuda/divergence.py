@@ -22,8 +22,9 @@ class Divergence:
         self._function = function
         self._values: set[SSAValue] = set()
         self._everywhere = False
-        while self._spread():
-            pass
+        if any(_asks_for_thread(op) for op in function.walk()):
+            while self._spread():
+                pass
 
     def reaches(self, op: Operation) -> bool:
         """Whether `op` stands under a condition that differs between threads, or takes an operand that does."""

@@ -29,6 +29,7 @@ class Installed:
     folder: Path
     version: str
 
+    @functools.lru_cache  # noqa: B019  (there are few installations)
     def file_for(self, arch: int) -> Path:
         """The bitcode for a GPU: of exactly its architecture, else of the highest below it, else the plain file."""
         by_arch = {int(m[1]): path for path in sorted(self.folder.iterdir()) if (m := _PER_ARCH.fullmatch(path.name))}

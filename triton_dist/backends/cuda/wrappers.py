@@ -16,11 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xdsl.dialects.builtin import IntegerType
+
 from triton_dist.backends.cuda import bitcode, libdevice, library, symbols
+from triton_dist.backends.cuda.assembled import assembled
 from triton_dist.backends.cuda.bitcode import Pieces, Signature
 from triton_dist.backends.cuda.symbols import Wrapper
 from triton_dist.backends.cuda.templates import release
 from triton_dist.errors import DeviceLibraryMissing, NvshmemMismatch, UndefinedDeviceFunction
+from triton_dist.ir.seen import Remembered
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -47,7 +51,13 @@ class Called:
     name: str
     operands: tuple[str, ...]
     result: str
-    where: str = field(compare=False)
+    op: Operation = field(compare=False)
+
+    @property
+    def where(self) -> str:
+        from triton_dist.ir import location
+
+        return str(location(self.op) or "unknown location")
 
 
 def device_libraries(module: ModuleOp, arch: int, given: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -75,14 +85,13 @@ def _text(op: Operation, name: str) -> str:
 
 
 def _called(op: Operation) -> Called:
-    from triton_dist.ir import location
-
     operands = tuple(_llvm_type(value.type) for value in op.operands)
-    where = str(location(op) or "unknown location")
-    return Called(_text(op, "symbol"), operands, _llvm_type(op.results[0].type), where)
+    return Called(_text(op, "symbol"), operands, _llvm_type(op.results[0].type), op)
 
 
 def _llvm_type(type: Any) -> str:
+    if isinstance(type, IntegerType):
+        return f"i{type.width.data}"
     text = str(type)
     return {"f32": "float", "f64": "double", "f16": "half", "bf16": "bfloat"}.get(text, text)
 
@@ -91,18 +100,33 @@ def make(called: Sequence[Called], arch: int, given: str | None = None) -> Path:
     """The file with all that is called; kept by what it holds."""
     path = Path(given) if given else library.installed().file_for(arch)
     pieces = bitcode.pieces_of(path, all_functions())
-    digest, content = _content(tuple(called), path, pieces, library.without_network())
+    without_network = library.without_network()
+    key = (*((call.name, call.operands, call.result) for call in called), path, pieces, arch, without_network)
+    if (found := _contents.get(key)) is None:
+        found = _content(called, path, pieces, arch, without_network)
+        _contents.put(key, found)
+    digest, content = found
     target = bitcode.cache_dir() / f"triton_dist_device_{digest}.ll"
     if not target.exists():
         bitcode.write(target, content)
     return target
 
 
-@functools.lru_cache
-def _content(called: tuple[Called, ...], path: Path, pieces: Pieces, alone: bool) -> tuple[str, bytes]:
+_contents: Remembered[tuple[str, bytes]] = Remembered(64)
+
+
+def _content(called: Sequence[Called], path: Path, pieces: Pieces, arch: int, alone: bool) -> tuple[str, bytes]:
     """What the file holds, and a hash of it. `alone`: there is no network."""
     roots, texts = _roots(called, path, pieces)
-    body = pieces.extract(dict.fromkeys(roots), WITHOUT_NETWORK if alone else None)
+    stubs = WITHOUT_NETWORK if alone else None
+    for call in called:
+        others = [root for root in roots if root != call.name]
+        # Unless another function of the library needs it as it is.
+        needed = call.name not in symbols.POINTERS or f"@{call.name}" in pieces.closure(others, stubs)
+        made = None if needed else assembled(call.name, call.operands, call.result, pieces, arch)
+        if made is not None:
+            roots, texts = others, [*texts, made]
+    body = pieces.extract(dict.fromkeys(roots), stubs)
     slot = _SLOT if any("@triton_dist_result" in text for text in texts) else ""
     content = "\n".join([slot, *texts, body]).encode()
     return hashlib.sha256(content).hexdigest()[:32], content
@@ -219,24 +243,37 @@ def _notify(wrapper: Wrapper) -> str:
     """
     add = wrapper.symbol == symbols.NOTIFY["add"]
     one = wrapper.mode == "one"
+    head = (
+        f"define i32 @{wrapper.name}(i64 %at, i64 %remote, i64 %value, i32 %pe) "
+        f"alwaysinline convergent nounwind {{\n{BARRIER if one else ''}"
+    )
+    if library.without_network():
+        # Not a branch to the trap: what is straight compiles faster.
+        return f"{head}{_signal_near(add, one, '@!p trap; ')}  ret i32 0\n}}\n"
+    return f"{head}{_signal_near(add, one)}{_signal_far(add, one)}"
+
+
+def _signal_near(add: bool, one: bool, first: str = "") -> str:
+    """Store to the peer, if its memory can be reached; `first` is done before, where p says whether it can."""
     # Predicated, not branched round: thread 0 would have to meet the others again.
     elect = "mov.u32 i, %tid.x; setp.eq.and.u32 p, i, 0, p; " if one else ""
-    near = (
-        f'  call void asm sideeffect "{{ .reg .pred p; .reg .b32 i; setp.ne.s64 p, $0, 0; {elect}'
+    return (
+        f'  call void asm sideeffect "{{ .reg .pred p; .reg .b32 i; setp.ne.s64 p, $0, 0; {first}{elect}'
         f'@p {release("sys", "add" if add else "set")}64 [$0], $1; }}", "l,l,~{{memory}}"'
         "(i64 %remote, i64 %value) convergent nounwind\n"
     )
-    call = f"  call void @nvshmemx_signal_op(ptr %p, i64 %value, i32 {10 if add else 9}, i32 %pe)\n  br label %done"
+
+
+def _signal_far(add: bool, one: bool) -> str:
+    """Ask NVSHMEM, if the peer's memory cannot be reached; and return."""
     chosen = (
         f"{_THREAD}  %chosen = icmp eq i32 %thread, 0\n  br i1 %chosen, label %signal, label %done\n"
         if one
         else "  br label %signal\n"
     )
-    network = f"{chosen}signal:\n  %p = inttoptr i64 %at to ptr\n  call void @nvshmem_fence()\n{call}"
     return (
-        f"define i32 @{wrapper.name}(i64 %at, i64 %remote, i64 %value, i32 %pe) "
-        f"alwaysinline convergent nounwind {{\n{BARRIER if one else ''}{near}"
         "  %far = icmp eq i64 %remote, 0\n  br i1 %far, label %network, label %done\n"
-        f"network:\n{_NEVER_CALLED if library.without_network() else network}\n"
-        "done:\n  ret i32 0\n}\n"
+        f"network:\n{chosen}signal:\n  %p = inttoptr i64 %at to ptr\n  call void @nvshmem_fence()\n"
+        f"  call void @nvshmemx_signal_op(ptr %p, i64 %value, i32 {10 if add else 9}, i32 %pe)\n"
+        "  br label %done\ndone:\n  ret i32 0\n}\n"
     )

@@ -21,6 +21,7 @@ from triton_dist.ir.dialects import distributed as d
 from triton_dist.ir.dialects.tt import ExternElementwiseOp
 from triton_dist.ir.locations import location
 from triton_dist.ir.parser import TritonParser
+from triton_dist.ir.verifier import verify
 
 LIBRARY = "distributed"
 _BOOL = IntegerType(1)
@@ -133,6 +134,8 @@ class _Carrier:
         if not void:
             self.op.result.replace_all_uses_with(raised.results[0])
         Rewriter.erase_op(self.op)
+        # A conversion that follows may take it for valid.
+        verify(raised)
 
     def _attributes(self, form: Form) -> dict[str, Attribute]:
         found = self._parsed_attributes()

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""What was parsed, verified or printed before is not done again; what differs in anything is."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import StringAttr, i32, i64
+from xdsl.utils.exceptions import VerifyException
+
+from triton_dist import ir
+from triton_dist.errors import IRParseError
+from triton_dist.ir import seen, verifier
+from triton_dist.ir.dialects._syntax import int_attr
+from triton_dist.ir.dialects.arith import AddiOp, ConstantOp
+from triton_dist.ir.seen import Remembered
+
+
+def kernel(*lines: str, arguments: str = "%a: i32, %b: i32, %c: i64, %p: !tt.ptr<f32>") -> str:
+    body = "\n".join(f"    {line}" for line in lines)
+    return f"module {{\n  tt.func public @k({arguments}) {{\n{body}\n    tt.return\n  }}\n}}\n"
+
+
+def printed(*lines: str) -> list[str]:
+    """The lines as they come out again."""
+    text = ir.print_module(ir.parse(kernel(*lines)), debuginfo=False)
+    return [line.strip() for line in text.splitlines()[2:-3]]
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_lines_that_differ_in_names(turn: int):
+    lines = ["%x = arith.addi %a, %b : i32", "%y = arith.addi %x, %a : i32", "tt.store %p, %f : !tt.ptr<f32>"]
+    lines.insert(2, "%f = arith.sitofp %y : i32 to f32")
+    assert printed(*lines) == lines
+
+
+def test_twice_the_same_name():
+    lines = ["%x = arith.subi %a, %b : i32", "%y = arith.subi %a, %a : i32", "%z = arith.subi %b, %a : i32"]
+    assert printed(*lines) == printed(*lines) == lines
+
+
+def test_the_same_line_with_a_value_of_another_type():
+    ir.parse(kernel("%x = arith.addi %a, %b : i32"))
+    with pytest.raises(IRParseError, match="operand is used with type i32"):
+        ir.parse(kernel("%x = arith.addi %a, %c : i32"))
+
+
+def test_the_same_line_with_a_value_that_is_not_there():
+    ir.parse(kernel("%x = arith.addi %a, %b : i32"))
+    with pytest.raises(IRParseError, match="nowhere"):
+        ir.parse(kernel("%x = arith.addi %a, %nowhere : i32"))
+
+
+def test_a_name_that_is_there_already():
+    ir.parse(kernel("%x = arith.addi %a, %b : i32"))
+    with pytest.raises(IRParseError, match="%x is already defined"):
+        ir.parse(kernel("%x = arith.addi %a, %b : i32", "%x = arith.addi %b, %a : i32"))
+
+
+def test_an_error_is_in_its_own_line():
+    ir.parse(kernel("%x = arith.addi %a, %b : i32"))
+    with pytest.raises(IRParseError) as error:
+        ir.parse(kernel("%x = arith.addi %a, %b : i32", "%y = arith.addi %x, %c : i32"))
+    assert str(error.value.fields["where"]).startswith("<ttir>:4:")
+
+
+def assembly(name: str, text: str) -> str:
+    attributes = 'constraints = "=r,r", packed_element = 1 : i32, pure = true'
+    return f'{name} = tt.elementwise_inline_asm "{text}" {{{attributes}}} %a : i32 -> i32'
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_strings_with_what_looks_like_values(turn: int):
+    texts = ["mov.u32 $0, %tid.x; // 1", "mov.u32 $0, %tid.x; // 2", "mov.u32 $0, %a;"]
+    assert printed(*(assembly(f"%x{i}", text) for i, text in enumerate(texts))) == [
+        assembly(f"%x{i}", text) for i, text in enumerate(texts)
+    ]
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_percent_signs_are_text(turn: int):
+    line = assembly("%x", "%s %d %% %")
+    assert printed(line) == [line]
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_each_line_keeps_its_location(turn: int):
+    text = kernel(
+        '%x = arith.addi %a, %b : i32 loc("k.py":1:1)',
+        "%y = arith.addi %x, %b : i32 loc(#loc1)",
+        "%z = arith.addi %y, %b : i32 loc(#loc2)",
+        "%w = arith.addi %z, %b : i32",
+    )
+    text += '#loc1 = loc("k.py":2:2)\n#loc2 = loc("z"(#loc1))\n'
+    module = ir.parse(ir.print_module(ir.parse(text)))
+    found = [str(ir.location(op)) for op in module.walk() if op.name == "arith.addi"]
+    assert found == ["k.py:1", "k.py:2", "k.py:2", "None"]
+
+
+def test_a_location_that_is_not_there():
+    ir.parse(kernel("%x = arith.addi %a, %b : i32"))
+    with pytest.raises(IRParseError, match="undefined location alias '#loc7'"):
+        ir.parse(kernel("%x = arith.addi %a, %b : i32 loc(#loc7)"))
+
+
+def test_what_was_parsed_belongs_to_its_module():
+    """A pass that changes an operation changes no other of the same text."""
+    line = "%x = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>"
+    op = next(op for op in ir.parse(kernel(line)).walk() if op.name == "tt.make_range")
+    op.properties["start"] = int_attr(32)
+    op.attributes["made"] = StringAttr("here")
+    again = next(op for op in ir.parse(kernel(line)).walk() if op.name == "tt.make_range")
+    assert again.properties["start"] == int_attr(0)
+    assert not again.attributes
+
+
+def test_what_is_changed_is_verified_again():
+    module = ir.parse(kernel("%x = arith.addi %a, %b : i32"))
+    verifier.verify(module)
+    verifier.verify(module)
+    add = next(op for op in module.walk() if op.name == "arith.addi")
+    function = next(op for op in module.walk() if op.name == "tt.func")
+    add.operands[1] = function.regions[0].block.args[2]
+    with pytest.raises(VerifyException, match=r"arith\.addi"):
+        verifier.verify(module)
+    # And was not learnt as valid.
+    with pytest.raises(VerifyException, match=r"arith\.addi"):
+        verifier.verify(module)
+
+
+def test_where_a_terminator_stands_matters():
+    module = ir.parse(kernel("%x = arith.addi %a, %b : i32"))
+    block = next(op for op in module.walk() if op.name == "tt.func").regions[0].block
+    assert block.last_op is not None
+    block.last_op.detach()
+    with pytest.raises(VerifyException, match="is not a terminator"):
+        verifier.verify(module)
+
+
+def test_forms_are_not_confused():
+    """A result is no operand, and a property no attribute."""
+    value = ConstantOp.create(result_types=(i32,), properties={"value": int_attr(1)}).results[0]
+    kinds = [
+        AddiOp.create(operands=(value,), result_types=(i32,)),
+        AddiOp.create(operands=(value, value)),
+        AddiOp.create(result_types=(i32, i32)),
+        AddiOp.create(properties={"a": i32, "b": i64}),
+        AddiOp.create(properties={"a": i32}, attributes={"b": i64}),
+        AddiOp.create(attributes={"a": i32, "b": i64}),
+    ]
+    assert len({seen.Form(op).key for op in kinds}) == len(kinds)
+
+
+def test_a_limited_number_is_remembered():
+    few: Remembered[int] = Remembered(most=3)
+    for key in range(10):
+        few.put(key, key)
+    assert few.get(9) == 9
+    assert sum(few.get(key) is not None for key in range(10)) <= 3
