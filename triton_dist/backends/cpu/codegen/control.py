@@ -14,9 +14,9 @@ import llvmlite.ir as ir
 
 from . import spins, uses
 from .attrs import get
-from .build import Value, const
+from .build import Value
 from .kernel import Flow, Kernel, handles
-from .ltypes import I32, Elem, elem_of, shape_of
+from .ltypes import Elem, elem_of, shape_of
 from .memory import materialise, materialise_together
 from .tensor import Affine, AffineNode, Buffer, Node, Splat
 
