@@ -115,6 +115,47 @@ def test_the_algorithm_is_chosen_by_size() -> None:
     assert run_pes(choose, 3) == [("one-shot", "two-shot")] * 3
 
 
+@pytest.mark.parametrize("algorithm", ["one-shot", "two-shot"])
+def test_a_sum_may_be_summed_again(algorithm: str) -> None:
+    """In place: what a PE still reads, nobody overwrites."""
+
+    def reduce() -> None:
+        with AllReduce((5003,), torch.float32, algorithm=algorithm, plan=SMALL) as op:  # type: ignore[arg-type]
+            for call in range(5):
+                inputs = [data_of(pe, call, 5003) for pe in range(3)]
+                result = op(op(op(inputs[shmem.my_pe()])))
+                torch.testing.assert_close(result, torch.stack(inputs).sum(0) * 9, rtol=0, atol=0)
+
+    run_pes(reduce, 3)
+
+
+@pytest.mark.parametrize("direct", [False, True])
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_shard_of_the_result_may_be_gathered(which: int, direct: bool) -> None:
+    def gather() -> None:
+        with AllGather((5003,), torch.float32, direct=direct, plan=SMALL) as op:
+            for call in range(5):
+                shards = [data_of(pe, call, 5003) for pe in range(3)]
+                again = op(op(shards[shmem.my_pe()])[which])
+                torch.testing.assert_close(again, torch.stack([shards[which]] * 3), rtol=0, atol=0)
+
+    run_pes(gather, 3)
+
+
+@pytest.mark.parametrize("begin", [0, 7, 5003, 10006])
+def test_parts_may_be_summed_where_they_lie(begin: int) -> None:
+    def scatter() -> None:
+        me = shmem.my_pe()
+        with ReduceScatter((5003,), torch.float32, plan=SMALL) as op:
+            for call in range(5):
+                inputs = [data_of(pe, call, 3 * 5003).view(3, 5003) for pe in range(3)]
+                out = inputs[me].view(-1)[begin : begin + 5003]
+                expected = torch.stack(inputs)[:, me].sum(0)
+                torch.testing.assert_close(op(inputs[me], out), expected, rtol=0, atol=0)
+
+    run_pes(scatter, 3)
+
+
 def wrong_calls() -> dict[str, object]:
     return {
         "AllReduce: source is 3 torch.float32; it must be 4 torch.float32": lambda: (
@@ -122,6 +163,9 @@ def wrong_calls() -> dict[str, object]:
         ),
         "ReduceScatter: parts is 2 x 4 torch.float32; it must be 1 x 4 torch.float32": lambda: (
             ReduceScatter((4,), torch.float32)(torch.zeros(2, 4))
+        ),
+        "ReduceScatter: out must be contiguous: sums are stored there one by one": lambda: (
+            ReduceScatter((4,), torch.float32)(torch.zeros(1, 4), torch.zeros(8)[::2])
         ),
         "ReduceScatter: out is 4 torch.float16; it must be 4 torch.float32": lambda: (
             ReduceScatter((4,), torch.float32)(torch.zeros(1, 4), torch.zeros(4).half())

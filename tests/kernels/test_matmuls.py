@@ -64,7 +64,9 @@ def test_gemm_reduce_scatter(pes: int, size: tuple[int, int, int]) -> None:
     check_reduce_scatter(pes, *size, lambda m, n: GemmReduceScatter(m, n, torch.float32, tiles=tiles))
 
 
-@pytest.mark.parametrize(("room", "itemsize", "stages"), [(227, 2, 4), (163, 2, 3), (99, 2, 2), (227, 4, 2), (48, 2, 1)])
+@pytest.mark.parametrize(
+    ("room", "itemsize", "stages"), [(227, 2, 4), (163, 2, 3), (99, 2, 2), (227, 4, 2), (48, 2, 1)]
+)
 def test_stages_fit_the_shared_memory(
     monkeypatch: pytest.MonkeyPatch, room: int, itemsize: int, stages: int
 ) -> None:

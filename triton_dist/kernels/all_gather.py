@@ -92,7 +92,7 @@ class AllGather(Counted):
         self._launch = self._repeated(push_all_gather_kernel, [
             EACH_TIME, self._stage, self.result, self._signals, self._numbers, count, self.plan.piece, self._pieces,
             self._direct, self.plan.block, pes,
-        ])  # fmt: skip
+        ], [self.result])  # fmt: skip
 
     def __call__(self, shard: torch.Tensor) -> torch.Tensor:
         """All shards, PE by PE: n_pes x shape; valid until the next call."""

@@ -59,7 +59,7 @@ class AllReduce(Counted):
         ])  # fmt: skip
 
     def __call__(self, source: torch.Tensor) -> torch.Tensor:
-        """The sum of everyone's `source`; valid until the next call. `source` itself is not changed."""
+        """The sum of everyone's `source`; valid until the next call. `source` is not changed, unless it is `result`."""
         check_operand("AllReduce", "source", source, self.shape, self.dtype)
         self._launch(source.contiguous())
         return self.result

@@ -112,8 +112,10 @@ class Counted(Collective):
         self._symmetric.append(made)
         return made
 
-    def _repeated(self, kernel: triton.JITFunction, arguments: Sequence[object]) -> Repeated:
-        return Repeated(kernel, self._programs, arguments, self.plan.warps)
+    def _repeated(
+        self, kernel: triton.JITFunction, arguments: Sequence[object], apart: Sequence[torch.Tensor] | None = None
+    ) -> Repeated:
+        return Repeated(kernel, self._programs, arguments, self.plan.warps, apart)
 
     def free(self) -> None:
         shmem.barrier_all()

@@ -8,6 +8,7 @@ import math
 import torch
 
 from triton_dist import shmem
+from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Counted, Plan, plan_for
 from triton_dist.kernels.exchange import check_operand
 from triton_dist.kernels.reduction import SCATTER, accumulator_of, pull_reduction_kernel, reduction_kernel
@@ -39,17 +40,19 @@ class ReduceScatter(Counted):
         else:
             sizes = pes * count, count, self.plan.piece, self._pieces
             arguments = [EACH_TIME, self._stage, EACH_TIME, *of_all, *sizes, SCATTER, *how]
-            self._launch = self._repeated(reduction_kernel, arguments)
+            self._launch = self._repeated(reduction_kernel, arguments, [])
 
     def __call__(self, parts: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """The sum of everyone's `parts[my_pe]`; `parts` is n_pes x shape. In `out`, or valid until the next call."""
         check_operand("ReduceScatter", "parts", parts, self._whole, self.dtype)
         out = self.result if out is None else out
         check_operand("ReduceScatter", "out", out, self.shape, self.dtype)
+        if not out.is_contiguous():
+            raise ArgumentError(op="ReduceScatter", detail="out must be contiguous: sums are stored there one by one")
         if self.input is None:
             self._launch(parts.contiguous(), out)
         else:
-            if parts.data_ptr() != self.input.data_ptr():
+            if parts.data_ptr() != self.input.data_ptr() or not parts.is_contiguous():
                 self.input.copy_(parts)
             self._launch(out)
         return out

@@ -25,10 +25,16 @@ class Repeated:
     Triton looks at every argument of every launch to find the variant it needs. That takes longer than a small
     collective does. Here it looks once for each alignment of those tensors; other launches go to what it found.
     Not for several threads at once.
+
+    `apart`: what other PEs or programs write while the first of those tensors is read. If it overlaps that, or another
+    one of those tensors, a copy of it is read. None: it may overlap.
     """
 
-    def __init__(self, kernel: Any, programs: int, arguments: Sequence[Any], num_warps: int) -> None:
-        self._kernel, self._programs, self._num_warps = kernel, programs, num_warps
+    def __init__(
+        self, kernel: Any, programs: int, arguments: Sequence[Any], num_warps: int,
+        apart: Sequence[torch.Tensor] | None = None,
+    ) -> None:  # fmt: skip
+        self._kernel, self._programs, self._num_warps, self._apart = kernel, programs, num_warps, apart
         self._arguments = list(arguments)
         # To the compiled kernel addresses stand for tensors: its launcher need not ask for them.
         self._values = [a.data_ptr() if isinstance(a, torch.Tensor) else a for a in arguments]
@@ -44,16 +50,24 @@ class Repeated:
 
     def __call__(self, *tensors: torch.Tensor) -> None:
         addresses = [tensor.data_ptr() for tensor in tensors]
-        if addresses != self._last or _hears(self._hooks.launch_enter_hook) or _hears(self._hooks.launch_exit_hook):
-            self._look(tensors, addresses)
-        else:
+        if addresses == self._last and not self._heard():
             self._relaunch(self._stream(self._index), addresses)
+        else:
+            self._look(tensors)
 
-    def _look(self, tensors: Sequence[torch.Tensor], addresses: Sequence[int]) -> None:
+    def _look(self, tensors: Sequence[torch.Tensor]) -> None:
         """Other tensors than last time, or somebody listens."""
+        if self._apart is not None and any(_overlap(tensors[0], other) for other in (*self._apart, *tensors[1:])):
+            self._last = None
+            self._look_at([tensors[0].clone(), *tensors[1:]])
+        else:
+            self._look_at(tensors)
+
+    def _look_at(self, tensors: Sequence[torch.Tensor]) -> None:
         if not self._direct:
             self._launch(tensors)
             return
+        addresses = [tensor.data_ptr() for tensor in tensors]
         known = tuple([address % ALIGNMENT == 0 for address in addresses])
         found = self._found.get(known)
         if found is None:
@@ -64,11 +78,16 @@ class Repeated:
             if tensor.get_device() != self._index:
                 self._refuse(tensor)
         compiled, self._relaunch = found
-        if _hears(self._hooks.launch_enter_hook) or _hears(self._hooks.launch_exit_hook):
+        if self._heard():
             compiled[(self._programs, 1, 1)](*self._filled(self._values, addresses))
             return
         self._relaunch(self._stream(self._index), addresses)
         self._last = addresses
+
+    def _heard(self) -> bool:
+        """Whether somebody, a profiler say, wants to hear of launches."""
+        enter, leave = self._hooks.launch_enter_hook, self._hooks.launch_exit_hook
+        return bool(getattr(enter, "calls", enter) or getattr(leave, "calls", leave))
 
     def _way_of(self, compiled: Any) -> Launch:
         """The back end's own, or Triton's launcher."""
@@ -99,9 +118,10 @@ Launch = Callable[[int, Sequence[int]], None]
 """Takes a stream and the addresses of what this launch brings."""
 
 
-def _hears(hook: Any) -> bool:
-    """Whether somebody, a profiler say, wants to hear of launches."""
-    return bool(getattr(hook, "calls", hook))
+def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Of contiguous tensors."""
+    begin, start = one.data_ptr(), other.data_ptr()
+    return begin < start + other.nbytes and start < begin + one.nbytes
 
 
 def _hooks() -> Any:

@@ -65,7 +65,8 @@ class CudaBackend(Backend):
 
         from triton_dist.backends.cuda.relaunch import relaunch
 
-        capturing = torch.cuda.is_current_stream_capturing
+        # Called at every launch: torch's public function would call this one.
+        capturing = torch._C._cuda_isCurrentStreamCapturing  # pyright: ignore[reportAttributeAccessIssue]
         return relaunch(compiled, programs, values, places, ctypes.CDLL("libcuda.so.1"), capturing)
 
     def adapter(self) -> RuntimeAdapter:
