@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import cache
 
@@ -69,6 +70,8 @@ PRECISE: dict[str, tuple[str, Binary]] = {
     "sqrt_rn": ("tl.sqrt_rn(a)", lambda x, y: np.sqrt(x)),
     "fdiv": ("tl.fdiv(a, b)", np.divide),
 }
+if "approx" in inspect.signature(triton.language.fdiv).parameters:  # Triton 3.9
+    PRECISE["approximate"] = ("tl.fdiv(a, b, approx=True)", np.divide)
 
 
 @cache

@@ -9,6 +9,7 @@ import warnings
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import triton
@@ -205,6 +206,32 @@ def test_shift_masked(by: int, n: int) -> None:
     expected[by : by + n] = x[:n] + x[1 : n + 1]
     shift_masked[(1,)](x, by, n, N=128)
     assert torch.equal(x, expected)
+
+
+@triton.jit
+def count_up(x, rows, columns, limit, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    places = x + i * rows + j * columns
+    tl.store(places, tl.load(places, mask=i + j < limit) + 1, mask=i + j < limit)
+
+
+STRIDES = (
+    (0, 1), (1, 0), (0, 0), (1, 1), (2, 1), (8, 1), (-1, 1), (4, 8), (1, 64), (64, 1), (-64, -1), (65, 2), (2, 3),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "columns"), STRIDES)
+@pytest.mark.parametrize(("m", "n"), [(8, 16), (64, 8), (1, 64), (256, 1)])
+@pytest.mark.parametrize("limit", [10, 1000])
+def test_a_tile_that_overlaps_itself_is_read_before_it_is_written(
+    rows: int, columns: int, m: int, n: int, limit: int
+) -> None:
+    memory = torch.zeros(40_000)
+    count_up[(1,)](memory[20_000:], rows, columns, limit, M=m, N=n)
+    i, j = np.mgrid[:m, :n]
+    expected = np.zeros(40_000)
+    expected[(20_000 + i * rows + j * columns)[i + j < limit]] = 1
+    np.testing.assert_array_equal(memory, expected)
 
 
 def test_permute_in_place() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from .build import Builder, Value, const, i64, known
@@ -194,19 +195,32 @@ def bounds(b: Builder, form: Affine, shape: Sequence[int], signed: bool = True) 
     return low, high
 
 
+DEEPEST = 64
+"""Of masks combined with `&` one by one, so many are looked at."""
+
+
 def always(b: Builder, mask: Node) -> Value | None:
     """An i1 that is true only if the mask holds over its whole tile; None if that cannot be told."""
+    return _always(b, mask, {}, DEEPEST)
+
+
+def _always(b: Builder, mask: Node, have: dict[Node, Value | None], depth: int) -> Value | None:
+    if mask not in have:
+        have[mask] = _holds(b, mask, have, depth - 1) if depth else None
+    return have[mask]
+
+
+def _holds(b: Builder, mask: Node, have: dict[Node, Value | None], depth: int) -> Value | None:
     if isinstance(mask, Splat):
         return mask.scalar
     if isinstance(mask, Buffer):
-        return None if mask.origin is None else always(b, mask.origin)
-    op = mask.op
-    if op == "view":
-        return always(b, mask.sources[0])
-    if op == "arith.andi":
-        both = [always(b, s) for s in mask.sources]
+        return None if mask.origin is None else _always(b, mask.origin, have, depth)
+    if mask.op == "view":
+        return _always(b, mask.sources[0], have, depth)
+    if mask.op == "arith.andi":
+        both = [_always(b, s, have, depth) for s in mask.sources]
         return None if both[0] is None or both[1] is None else b.and_(both[0], both[1])
-    if op == "arith.cmpi":
+    if mask.op == "arith.cmpi":
         return _compare_always(b, mask)
     return None
 
@@ -224,6 +238,10 @@ def _compare_always(b: Builder, mask: Node) -> Value | None:
     return b.icmp_signed(">" if predicate == "sgt" else ">=", left[0], right[1])
 
 
+MOST_ORDERED = 3
+"""Dimensions of strides that are known at run time only, of which every order is tried."""
+
+
 def disjoint_or_same(b: Builder, load: Node, load_size: int, store: Node, store_size: int) -> Value | None:
     """An i1: the tile of `load` does not meet that of `store`, or each element is the same address in both."""
     if load.affine is None or store.affine is None:
@@ -239,7 +257,42 @@ def disjoint_or_same(b: Builder, load: Node, load_size: int, store: Node, store_
     same = b.icmp_signed("==", load.affine.base, store.affine.base)
     for s, t in zip(load.affine.terms, store.affine.terms, strict=True):
         same = b.and_(same, _equal_terms(b, s, t))
-    return b.or_(apart, same)
+    return b.or_(apart, b.and_(same, _apart_within(b, store.affine, store.shape, store_size)))
+
+
+def _apart_within(b: Builder, form: Affine, shape: Sequence[int], size: int) -> Value:
+    """An i1: no two elements of a tile of addresses meet (if it is false they may). In some order of the dimensions,
+    each step is longer than all that the dimensions before it reach.
+    """
+    zero: list[Term] = [i64(0) if t is None else t for t in form.terms]
+    steps = [(t, n) for t, n in zip(zero, shape, strict=True) if n > 1 and not isinstance(t, Table)]
+    first = sorted((abs(number), n) for t, n in steps if (number := known(t)) is not None)
+    rest = [(_magnitude(b, t), n) for t, n in steps if known(t) is None]
+    found: Value = const(I1, 0)
+    for order in permutations(rest) if len(rest) <= MOST_ORDERED else [rest]:
+        reach, good = i64(size), const(I1, 1)
+        for step, n in [*((i64(t), n) for t, n in first), *order]:
+            good = _and(b, good, _at_least(b, step, reach))
+            reach = b.iadd(reach, b.imul(step, i64(n - 1)))
+        found = good if known(found) == 0 else b.or_(found, good)
+    return found
+
+
+def _magnitude(b: Builder, value: Value) -> Value:
+    wide = b.resize(value, I64)
+    return b.select(b.icmp_signed("<", wide, i64(0)), b.neg(wide), wide)
+
+
+def _at_least(b: Builder, x: Value, y: Value) -> Value:
+    if (kx := known(x)) is not None and (ky := known(y)) is not None:
+        return const(I1, int(kx >= ky))
+    return b.icmp_signed(">=", x, y)
+
+
+def _and(b: Builder, x: Value, y: Value) -> Value:
+    if known(x) is not None:
+        return y if known(x) else x
+    return x if known(y) is not None and known(y) else b.and_(x, y)
 
 
 def _equal_terms(b: Builder, s: Term, t: Term) -> Value:

@@ -198,8 +198,8 @@ for _name, _method, _cost in (
     _float_binary(_name, _method, _cost)
 
 
-@handles("tt.precise_divf", cost=6)
-def precise_divf(c: Ctx, a: Sequence[Value]) -> Value:
+@handles("tt.precise_divf", "tt.approx_divf", cost=6)
+def exact_divf(c: Ctx, a: Sequence[Value]) -> Value:
     return c.b.fdiv(a[0], a[1])
 
 

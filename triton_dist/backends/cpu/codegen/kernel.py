@@ -28,6 +28,8 @@ from .memory import materialise
 from .tensor import Buffer, Node, Table, Term, buffer_node, row_major
 
 ALIGN = 64
+DEEPEST = 100
+"""A lazy tensor is evaluated by recursion: one that is deeper is computed into memory."""
 Handler = Callable[["Kernel", Any], None]
 HANDLERS: dict[str, Handler] = {}
 
@@ -154,16 +156,14 @@ class Kernel:
     def bind(self, result: Any, value: Node | Value) -> None:
         """Give an SSA value its meaning; materialise it now if the analysis says so."""
         if isinstance(value, Node):
-            if (
-                result in self.uses.once
-                and not isinstance(value, Buffer)
-                and value.affine is None
-                and not self.uses.rides(result)
-            ):
+            if not isinstance(value, Buffer) and value.affine is None and self._computed_now(result, value):
                 value = materialise(self, value)
             if value.reads:
                 self.pending[result] = value
         self.env[result] = value
+
+    def _computed_now(self, result: Any, value: Node) -> bool:
+        return (result in self.uses.once and not self.uses.rides(result)) or value.depth > DEEPEST
 
     def node(self, value: Any) -> Node:
         found = self.env[value]
@@ -456,7 +456,7 @@ class Kernel:
             if chain in self.carried:
                 return self.carried[chain] if isinstance(found, Buffer) else None
             owner = chain.owner
-            if getattr(owner, "name", "") not in ("arith.mulf", "arith.addf", "arith.divf", "arith.subf"):
+            if getattr(owner, "name", "") not in CHAIN:
                 return None
             below = [v for v in owner.operands if self._leads_to_carried(v)]
             if len(below) != 1:
@@ -464,12 +464,19 @@ class Kernel:
             chain = below[0]
 
     def _leads_to_carried(self, value: Any) -> bool:
-        return value in self.carried or (
-            getattr(value.owner, "name", "") in ("arith.mulf", "arith.addf", "arith.divf", "arith.subf")
-            and any(self._leads_to_carried(v) for v in value.owner.operands)
-        )
+        stack, seen = [value], set[Any]()
+        while stack:
+            value = stack.pop()
+            if value in self.carried:
+                return True
+            if value not in seen and getattr(value.owner, "name", "") in CHAIN:
+                stack.extend(value.owner.operands)
+            seen.add(value)
+        return False
 
 
+CHAIN = frozenset({"arith.mulf", "arith.addf", "arith.divf", "arith.subf"})
+"""What may stand between a loop-carried accumulator and the dot that adds to it."""
 TOUCHES = frozenset({"tt.load", "tt.store", "tt.reduce", "tt.scan", "tt.dot", "tt.atomic_rmw", "tt.atomic_cas"})
 """Operations after which a checked kernel looks whether an address was bad."""
 

@@ -425,9 +425,27 @@ def dot_op(k: Kernel, op: Any) -> None:
     dot.emit(k, op)
 
 
+@handles("ub.poison")
+def poison(k: Kernel, op: Any) -> None:
+    """A value that nothing may depend on: zero."""
+    result = op.results[0]
+    elem, shape = elem_of(result.type), shape_of(result.type)
+    zero = _number(elem, 0)
+    k.bind(result, zero if shape is None else Splat(shape, elem, zero))
+
+
+@handles("ub.unreachable")
+def unreachable(k: Kernel, op: Any) -> None:
+    del op
+    k.b.unreachable()
+
+
 @handles(
-    "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return", "llvm.intr.assume", "ttg.barrier", "gpu.barrier"
-)
+    "tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return", "llvm.intr.assume", "ttg.barrier", "gpu.barrier",
+    "tt.grid_dependency_wait", "tt.grid_dependency_launch_dependents",
+)  # fmt: skip
 def nothing(k: Kernel, op: Any) -> None:
-    """The end of a region; a hint; a barrier among the threads of a program, which is one thread here."""
+    """The end of a region; a hint; a barrier among the threads of a program, which is one thread here; the end of the
+    kernel before, which has come.
+    """
     del k, op

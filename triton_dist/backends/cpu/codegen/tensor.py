@@ -70,8 +70,13 @@ class Node:
     and offsets look through."""
     predicate: str = ""
     """Of an arith.cmpi."""
+    depth: int = field(init=False, default=1)
+    """Nodes on the longest way down to one without sources."""
     moves: ClassVar[bool] = False
     """It reads its sources under other indices than its own."""
+
+    def __post_init__(self) -> None:
+        self.depth = 1 + max((s.depth for s in self.sources), default=0)
 
     def lanes(self, loop: Loop, chunk: Chunk) -> Lanes:
         raise NotImplementedError
