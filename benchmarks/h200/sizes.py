@@ -50,13 +50,25 @@ class Kind:
 KINDS = (
     Kind("all-gather", "all-gather", lambda n, plan: AllGather((n,), DTYPE, plan=plan)),
     Kind("reduce-scatter", "reduce-scatter", lambda n, plan: ReduceScatter((n,), DTYPE, plan=plan)),
-    Kind("reduce-scatter, pull", "reduce-scatter", lambda n, plan: ReduceScatter((n,), DTYPE, pull=True, plan=plan)),
     Kind("all-reduce", "all-reduce", lambda n, plan: AllReduce((n,), DTYPE, plan=plan)),
 )
-ALGORITHMS = tuple(
-    Kind(f"all-reduce, {way}", "all-reduce", lambda n, plan, way=way: AllReduce((n,), DTYPE, algorithm=way, plan=plan))
-    for way in ("one-shot", "two-shot")
-)
+ALGORITHMS = (
+    *(
+        Kind(
+            f"reduce-scatter, {'pull' if pull else 'push'}", "reduce-scatter",
+            lambda n, plan, pull=pull: ReduceScatter((n,), DTYPE, pull=pull, plan=plan),
+        )
+        for pull in (False, True)
+    ),
+    *(
+        Kind(
+            f"all-reduce, {way}", "all-reduce",
+            lambda n, plan, way=way: AllReduce((n,), DTYPE, algorithm=way, plan=plan),
+        )
+        for way in ("one-shot", "two-shot")
+    ),
+)  # fmt: skip
+"""What the library chooses from; from a CUDA graph only."""
 
 
 def sizes(smallest: int, largest: int) -> Iterator[int]:
@@ -223,7 +235,7 @@ def plans(count: int) -> Iterator[Plan | None]:
 
 def explore(meeting: Meeting, largest: int, clock: Clock) -> None:
     """Other plans than the one that the library chooses; the fastest first."""
-    for kind in (*KINDS[:3], *ALGORITHMS):
+    for kind in (KINDS[0], *ALGORITHMS):
         for nbytes in (16 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20):
             if nbytes <= largest and not clock.late():
                 case = Case(meeting, kind, nbytes)

@@ -115,6 +115,19 @@ def test_the_algorithm_is_chosen_by_size() -> None:
     assert run_pes(choose, 3) == [("one-shot", "two-shot")] * 3
 
 
+def test_pes_that_share_a_gpu_pull_what_is_large() -> None:
+    def choose() -> list[bool]:
+        shmem.adapter().shares_device = lambda: shares  # type: ignore[method-assign]
+        ops = [ReduceScatter((n,), torch.float32) for n in (1000, 1 << 19)]
+        chosen = [op.input is not None for op in ops]
+        for op in ops:
+            op.free()
+        return chosen
+
+    for shares in (False, True):
+        assert run_pes(choose, 2) == [[False, shares]] * 2
+
+
 @pytest.mark.parametrize("algorithm", ["one-shot", "two-shot"])
 def test_a_sum_may_be_summed_again(algorithm: str) -> None:
     """In place: what a PE still reads, nobody overwrites."""

@@ -14,20 +14,26 @@ from triton_dist.kernels.exchange import check_operand
 from triton_dist.kernels.reduction import SCATTER, accumulator_of, pull_reduction_kernel, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
 
+PULL_BYTES = 2 << 20
+"""Where PEs share a GPU: smaller parts take longer to ask for than to send."""
+
 
 class ReduceScatter(Counted):
     """Sums parts of `shape`. Every PE makes the same calls in the same order; a CUDA graph may hold them.
 
     Parts are pushed, from any tensor. `pull`: the op has a symmetric tensor `input`, n_pes x shape, whose parts are
     read where they lie. So no memory is needed for what comes, and less is read and written: better where PEs share
-    the memory's bandwidth. Parts that are elsewhere are copied to `input` first.
+    the memory's bandwidth. Parts that are elsewhere are copied to `input` first. By default PEs that share a GPU pull
+    large parts, and others push.
     """
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: torch.dtype, *, pull: bool = False, plan: Plan | None = None
+        self, shape: tuple[int, ...], dtype: torch.dtype, *, pull: bool | None = None, plan: Plan | None = None
     ) -> None:
         count, pes = math.prod(shape), shmem.n_pes()
         self.shape, self._whole, self.input = shape, (pes, *shape), None
+        if pull is None:
+            pull = count * dtype.itemsize >= PULL_BYTES and shmem.adapter().shares_device()
         plan = plan or plan_for(count, dtype.itemsize)
         super().__init__((1,) if pull else (pes, *shape), dtype, count, 2 if pull else 1, plan)
         self.result = torch.empty(shape, dtype=dtype, device=shmem.device())
