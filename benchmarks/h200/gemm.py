@@ -16,17 +16,8 @@ import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels import GemmReduceScatter
+from triton_dist.kernels.gemm import place_tile
 from triton_dist.kernels.gemm_reduce_scatter import Tiles
-
-
-@triton.jit
-def _place(tile, rows, columns, GROUP: tl.constexpr):
-    """Row and column of a tile: neighbouring tiles share rows of A and columns of B, which then stay in the L2."""
-    in_group = GROUP * columns
-    group = tile // in_group
-    first = group * GROUP
-    size = tl.minimum(rows - first, GROUP)
-    return first + tile % in_group % size, tile % in_group // size
 
 
 @triton.jit
@@ -59,7 +50,7 @@ def gemm_kernel(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
 ):
     """No communication: what the others are measured against."""
-    row, column = _place(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP)
+    row, column = place_tile(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP)
     total = _dot(a_ptr, b_ptr, row, column, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
     _store(c_ptr, total, row, column, N, BLOCK_M, BLOCK_N)
 
@@ -100,7 +91,7 @@ def all_gather_gemm_kernel(
         tile = program - PUSHERS
         step = tile // tiles
         source = (me + step) % pes
-        row, column = _place(tile % tiles, blocks, tl.cdiv(N, BLOCK_N), GROUP)
+        row, column = place_tile(tile % tiles, blocks, tl.cdiv(N, BLOCK_N), GROUP)
         shard = a_ptr
         if step > 0:
             token = dl.wait(signal_ptr + source * blocks + row, 1, "sys", "acquire", waitValue=epoch)

@@ -6,6 +6,16 @@ import triton.language as tl
 
 
 @triton.jit
+def place_tile(tile, rows, columns, GROUP: tl.constexpr):
+    """Row and column of a tile: neighbouring tiles share rows of A and columns of B, which then stay in the cache."""
+    in_group = GROUP * columns
+    group = tile // in_group
+    first = group * GROUP
+    size = tl.minimum(rows - first, GROUP)
+    return first + tile % in_group % size, tile % in_group // size
+
+
+@triton.jit
 def dot_tile(
     a_ptr, b_ptr, rows, columns, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,

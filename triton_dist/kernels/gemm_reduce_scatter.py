@@ -17,16 +17,7 @@ import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.counted import call_done, call_number
 from triton_dist.kernels.exchange import Collective, check_operand
-
-
-@triton.jit
-def _place(tile, rows, columns, GROUP: tl.constexpr):
-    """Row and column of a tile: neighbouring tiles share rows of A and columns of B, which then stay in the cache."""
-    in_group = GROUP * columns
-    group = tile // in_group
-    first = group * GROUP
-    size = tl.minimum(rows - first, GROUP)
-    return first + tile % in_group % size, tile % in_group // size
+from triton_dist.kernels.gemm import place_tile
 
 
 @triton.jit
@@ -86,7 +77,7 @@ def gemm_reduce_scatter_kernel(
     tiles = row_blocks * column_blocks
     step, tile = tl.program_id(0) // tiles, tl.program_id(0) % tiles
     target = (me + 1 + step) % (OTHERS + 1)
-    row, column = _place(tile, row_blocks, column_blocks, GROUP)
+    row, column = place_tile(tile, row_blocks, column_blocks, GROUP)
     rows, columns = row * BLOCK_M + tl.arange(0, BLOCK_M), column * BLOCK_N + tl.arange(0, BLOCK_N)
     offsets = rows[:, None].to(tl.int64) * N + columns[None, :]
     inside = (rows[:, None] < M) & (columns[None, :] < N)
