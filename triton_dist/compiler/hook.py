@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triton_dist import __version__, backends, platform
+from triton_dist import __version__, backends, knobs, platform
 from triton_dist.compiler.garbage import uncollected
 
 if TYPE_CHECKING:
@@ -96,13 +96,22 @@ def _converting(stage: Stage, options: Any, target: Any) -> Stage:
 @uncollected()
 def convert(text: str, context: Any, options: Any, target: Any) -> Any:
     """A libtriton module of what the target's back end makes of TTIR with carriers; its libraries go into `options`."""
+    backend = backends.get(target.backend)
+    # Whoever looks on sees each conversion.
+    make = _conversion.__wrapped__ if knobs.debug_ir else _conversion
+    module, converted = make(text, ("raise-distributed-carriers", *backend.pipeline()))
+    _link(backend, module, options, target)
+    return parse_text(converted, context)
+
+
+@functools.lru_cache(maxsize=16)
+def _conversion(text: str, passes: tuple[str, ...]) -> tuple[ModuleOp, str]:
+    """What the passes make of a module, and its text. A tuner's variants that differ in warps and stages share it."""
     from triton_dist import ir
 
-    backend = backends.get(target.backend)
     module = ir.parse(text)
-    ir.run_passes(module, ["raise-distributed-carriers", *backend.pipeline()])
-    _link(backend, module, options, target)
-    return parse_text(ir.print_module(module), context)
+    ir.run_passes(module, passes)
+    return module, ir.print_module(module)
 
 
 def _link(backend: Backend, module: ModuleOp, options: Any, target: Any) -> None:
@@ -119,14 +128,22 @@ def parse_text(text: str, context: Any) -> Any:
     """The module that `text` says, by libtriton, which reads files only."""
     from triton._C.libtriton import ir
 
-    handle, path = tempfile.mkstemp(suffix=".ttir", prefix="triton-dist-")
-    with os.fdopen(handle, "w") as file:
+    with os.fdopen(os.memfd_create("triton_dist.ttir"), "w") as file:
         file.write(text)
-    # Kept if libtriton refuses it: its diagnostic names the file.
-    module = ir.parse_mlir_module(path, context)
-    os.unlink(path)
+        file.flush()
+        try:
+            module = ir.parse_mlir_module(f"/proc/self/fd/{file.fileno()}", context)
+        except RuntimeError as error:
+            raise RuntimeError(f"{error} It is kept as {_kept(text)}.") from error
     module.context = context
     return module
+
+
+def _kept(text: str) -> str:
+    """A file with `text`, which libtriton has refused: its diagnostic names lines."""
+    with tempfile.NamedTemporaryFile("w", suffix=".ttir", prefix="triton-dist-", delete=False) as file:
+        file.write(text)
+    return file.name
 
 
 def on_load(module: Any, function: Any, name: str, metadata_group: dict[str, str], hash: str) -> None:

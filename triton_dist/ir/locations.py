@@ -34,6 +34,7 @@ _ALIAS_LINE = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
 _TOKEN = re.compile(
     r'\s*(?:(#[\w$.-]+)|"((?:[^"\\]|\\.)*)"(?::(\d{1,18}):(\d{1,18}))?|(callsite|fused|unknown)|(\()|(\))|(\])|(,)|(at\b)|(\[)|(<))'
 )
+_PLACE = re.compile(r'"([^"\\]*)":(\d{1,18}):(\d{1,18})', re.ASCII)
 _ESCAPE = re.compile(r'\\([0-9a-fA-F]{2}|[nt\\"])')
 _UNKNOWN = UnknownLoc()
 _MAX_DEPTH = 200
@@ -46,6 +47,7 @@ class LocationAliases:
     def __init__(self) -> None:
         self._bodies: dict[str, re.Match[str]] = {}
         self._resolved: dict[str, LocationAttr] = {}
+        self._files: dict[str, StringAttr] = {}
         self._source = Input("", "")
 
     def take_from(self, text: str, name: str) -> str:
@@ -60,9 +62,19 @@ class LocationAliases:
         if found is None and (body := self._bodies.get(alias)) is not None:
             # A definition that refers to itself must end as an error, not as a recursion.
             del self._bodies[alias]
-            found = _LocationReader(self, self._source, *body.span(2)).whole()
+            place = _PLACE.fullmatch(body[2])
+            found = (
+                self._place(*place.groups()) if place else _LocationReader(self, self._source, *body.span(2)).whole()
+            )
             self._resolved[alias] = found
         return found
+
+    def _place(self, file: str, line: str, column: str) -> LocationAttr:
+        """A line of a file: most locations are."""
+        name = self._files.get(file)
+        if name is None:
+            name = self._files[file] = StringAttr(file)
+        return _unverified(FileLineColLoc, name, IntAttr(int(line)), IntAttr(int(column)))
 
     def read(self, input: Input[str], pos: int) -> tuple[LocationAttr, int]:
         """The location that starts at `pos` (after `loc(`), and the position after its closing parenthesis."""
