@@ -98,6 +98,8 @@ class Builder(IRBuilder):
 
     avx512_lanes = 0
     """fp32 lanes of the machine vectors in use where the machine has AVX-512; else 0."""
+    lookup = 0
+    """fp32 numbers in a machine vector in which an instruction looks up one for each lane (AVX2 and up); else 0."""
 
     def iadd(self, a: Value, b: Value) -> Value:
         ka, kb = known(a), known(b)
@@ -204,6 +206,16 @@ class Builder(IRBuilder):
         if here is not block:
             # Not its end: hoisting may nest, and then the block we came from has its terminator already.
             self._block, self._anchor = here, anchor
+
+
+def in_pieces(b: Builder, lanes: int, values: Sequence[Value], emit: Callable[[list[Value]], Value]) -> Value:
+    """What `emit` makes of vectors, `lanes` lanes at a time."""
+    parts = []
+    for at in range(0, values[0].type.count, lanes):
+        parts.append(emit([v if v.type.count == lanes else b.shuffle(v, range(at, at + lanes)) for v in values]))
+    while len(parts) > 1:
+        parts = [b.concat(x, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
 
 
 def narrow_vectors(function: Any, bits: int) -> None:

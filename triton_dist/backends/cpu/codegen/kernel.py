@@ -119,10 +119,11 @@ class Kernel:
         self.exit = self.fn.append_basic_block("abort")
         self.b = Builder(self.entry)
         self.streams = uses.streams(self.function, self.uses.cost)
+        self.b.lookup = 8 if self.target.vector_bits >= 256 else 0
         if self.target.vector_bits == 512:
             # What memory decides is faster in halves (measured: vector add 13 %, a sum of rows 9 %).
             light = uses.light(self.function, self.uses.cost)
-            self.b.avx512_lanes = 8 if light else 16
+            self.b.avx512_lanes = self.b.lookup = 8 if light else 16
             if light:
                 narrow_vectors(self.fn, 256)
         self.args_ptr, x, y, z, self.launch, self.arena, count = self.fn.args

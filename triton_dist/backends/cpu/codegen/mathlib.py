@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 import llvmlite.ir as ir
 
-from . import wide
-from .build import Builder, Value, full, lanes_of, like
+from . import pieces, wide
+from .build import Builder, Value, full, in_pieces, lanes_of, like
 from .ltypes import F32, I32
 
 LOG2E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693145751953125, 1.4286068203094172e-06
@@ -50,15 +50,10 @@ def _scalef(b: Builder, value: Value, exponent: Value) -> Value:
 def _by_machine_vectors(b: Builder, name: str, values: Sequence[Value], more: Sequence[Value] = ()) -> Value:
     """An instruction of AVX-512 on fp32, with zeros to merge into and a full mask, a machine vector at a time."""
     n = b.avx512_lanes
-    piece, mask = ir.VectorType(F32, n), ir.Constant(ir.IntType(n), -1)
-    parts = []
-    for at in range(0, values[0].type.count, n):
-        args = [v if v.type == piece else b.shuffle(v, range(at, at + n)) for v in values]
-        args += [full(piece, 0.0), mask, *more]
-        parts.append(b.call_intrinsic(f"llvm.x86.avx512.{name}.{32 * n}", piece, args))
-    while len(parts) > 1:
-        parts = [b.concat(x, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
-    return parts[0]
+    piece = ir.VectorType(F32, n)
+    rest = [full(piece, 0.0), ir.Constant(ir.IntType(n), -1), *more]
+    whole = f"llvm.x86.avx512.{name}.{32 * n}"
+    return in_pieces(b, n, values, lambda args: b.call_intrinsic(whole, piece, [*args, *rest]))
 
 
 def rsqrt(b: Builder, x: Value) -> Value:
@@ -176,8 +171,10 @@ _ERF_LARGE = (
 
 
 def erf(b: Builder, x: Value) -> Value:
-    """The error function, 1.2 ulp; its sign is x's."""
+    """The error function, 1.25 ulp, or 1 ulp where it comes in pieces; its sign is x's."""
     t = x.type
+    if t != F32 and b.lookup and t.count % b.lookup == 0:
+        return pieces.erf(b, x)
     a = b.math("fabs", x)
     small = b.math("fma", _poly(b, b.fmul(x, x), _ERF_SMALL), x, x)
     bounded = b.select(b.fcmp_ordered("<", full(t, 4.0), a), full(t, 4.0), a)

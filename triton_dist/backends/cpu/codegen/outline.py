@@ -44,7 +44,7 @@ def _call(b: Builder, name: str, result: ir.Type, args: Sequence[Value], emit: E
         # The same machine vectors as the caller's: vectors are passed in them.
         function.attributes.update(widths(b.function))
         inner = Builder(function.append_basic_block("entry"))
-        inner.avx512_lanes = b.avx512_lanes
+        inner.avx512_lanes, inner.lookup = b.avx512_lanes, b.lookup
         inner.ret(emit(inner, function.args))
     return b.call(function, args)
 
