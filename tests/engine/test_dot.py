@@ -10,6 +10,7 @@ import torch
 import triton
 
 from tests.engine import harness
+from triton_dist.backends.cpu.codegen import dot
 
 SIZES = (
     (1, 1, 1), (1, 16, 16), (16, 1, 4), (2, 4, 8), (16, 16, 16), (4, 64, 2), (64, 4, 32), (32, 64, 16), (64, 64, 64),
@@ -35,6 +36,20 @@ def _check(
     wanted = {text: (tuple(expected.shape), out or _accumulator(dtype))}
     got = harness.tiles(wanted, operands)[text]
     torch.testing.assert_close(got.double(), expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("most", range(1, 17))
+def test_tiles_hold_each_row_once(most: int) -> None:
+    """Tiles of one height, then of one less: 16 registers take six rows, which no power of two is a multiple of."""
+    for m in (1 << bit for bit in range(10)):
+        starts, at = dot.row_spans(m, most), 0
+        for start, end, step in starts:
+            assert start == at < end
+            assert 0 < step <= most
+            assert (end - start) % step == 0
+            at = end
+        assert at == m
+        assert len(starts) < 3
 
 
 @pytest.mark.parametrize(("m", "n", "k"), SIZES)

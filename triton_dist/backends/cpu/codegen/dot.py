@@ -144,28 +144,43 @@ def _matmul(k: Kernel, a: Buffer, b: Buffer, c: Buffer, batch: Sequence[Index]) 
     lanes = k.target.vector_bits // c.elem.bits
     width = min(lanes, n)
     columns = min(2 * width, n)
-    rows = min(_rows(k.target.vector_registers, columns // width), m)
-    tile = _Tile(k, a, b, c, batch, rows, columns, width, kk)
+    spans = row_spans(m, _rows(k.target.vector_registers, columns // width))
+    tiles = [(span, _Tile(k, a, b, c, batch, span[2], columns, width, kk)) for span in spans]
 
     def over_rows(j: Value) -> None:
-        _range(k.b, m, rows, lambda i: tile.emit(i, j))
+        for span, tile in tiles:
+            _range(k.b, span, lambda i, tile=tile: tile.emit(i, j))
 
-    _range(k.b, n, columns, over_rows)
+    _range(k.b, (0, n, columns), over_rows)
+
+
+MOST_SUMS = 16
+"""Vectors of C in registers beyond which nothing is gained: a product takes four cycles, and two begin in each."""
 
 
 def _rows(registers: int, vectors: int) -> int:
-    """Rows of C in registers: a power of two that leaves room for B and a broadcast of A."""
-    rows = 1
-    while rows * 2 * vectors + vectors + 1 <= registers:
-        rows *= 2
-    return rows
+    """Rows of C in registers: as many as leave room for B and a broadcast of A."""
+    return min(MOST_SUMS, registers - vectors - 1) // vectors
 
 
-def _range(b: Builder, extent: int, step: int, body: Callable[[Value], None]) -> None:
-    if extent == step:
-        body(i64(0))
+Span = tuple[int, int, int]
+"""From, to, step."""
+
+
+def row_spans(m: int, most: int) -> list[Span]:
+    """All rows in tiles of nearly one height: first the higher ones, then those that are one lower."""
+    tiles = -(-m // most)
+    rows = -(-m // tiles)
+    turn = (tiles - (tiles * rows - m)) * rows
+    return [(0, turn, rows)] + ([(turn, m, rows - 1)] if turn < m else [])
+
+
+def _range(b: Builder, span: Span, body: Callable[[Value], None]) -> None:
+    start, end, step = span
+    if end - start == step:
+        body(i64(start))
     else:
-        b.counted(i64(0), i64(extent), step, body, "tile")
+        b.counted(i64(start), i64(end), step, body, "tile")
 
 
 class _Tile:
