@@ -98,16 +98,23 @@ class LocalState:
         )
 
 
-_current = threading.local()
+class _Current(threading.local):
+    """What the calling thread acts for. (Defaults of the class are found faster than a missing attribute is missed.)"""
+
+    state: DeviceState | None = None
+    owner: LocalState | None = None
+
+
+_current = _Current()
 
 
 def current() -> DeviceState:
     """The state of the PE that the calling thread belongs to: set by `shmem.init` or `testing.run_pes`."""
-    state = getattr(_current, "state", None) or _process_state
+    state = _current.state or _process_state
     if state is not None:
         return state
     # Kept apart from `state`: a thread that ran a kernel before `shmem.init` must see the PE's state after it.
-    owner = getattr(_current, "owner", None)
+    owner = _current.owner
     if owner is None:
         owner = _current.owner = LocalState()
     return owner.state
@@ -141,4 +148,4 @@ freed: dict[int, str] = {}
 
 def stray() -> bool:
     """PEs of this process are threads, and the calling thread is none of them: nobody can say which PE it acts for."""
-    return bool(_threads) and getattr(_current, "state", None) is None and _process_state is None
+    return bool(_threads) and _current.state is None and _process_state is None

@@ -169,9 +169,8 @@ class Launcher:
         chunk = 1 if self.blocking else max(1, total // (workers * 8))
         spans = (0, 0) if ranges is None else (ctypes.addressof(ranges.table), len(ranges.spans))
         pe, serial, record = ctypes.addressof(device), next(_serial), take(args)
-        record.fill(
-            function, args, *grid, total, chunk, pe, self.arena, _pool.address, MOST_WORKERS, *spans, serial
-        )  # fmt: skip
+        pool = _pool.address
+        record.fill(function, args, *grid, total, chunk, pe, self.arena, pool, MOST_WORKERS, *spans, serial)
         if self.blocking:
             device.timeout_ns = state.nanoseconds(knobs.wait_timeout)
         if knobs.trace:
