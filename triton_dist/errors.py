@@ -468,6 +468,13 @@ class WrongDevice(TritonDistError):
     )
 
 
+class CompilerFault(TritonDistError):
+    template = (
+        "{where}: the host engine failed at {what} ({cause}). This is a mistake of triton_dist's: please report it "
+        "with the kernel. Until it is mended, say the same in other words there."
+    )
+
+
 class BadGrid(TritonDistError):
     template = "The grid {grid} of {kernel}: an axis has 0 to {largest} programs. Check what it was computed from."
 

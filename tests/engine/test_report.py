@@ -10,6 +10,9 @@ import triton.language as tl
 
 from tests.engine import harness
 from triton_dist import errors
+from triton_dist.backends.cpu.codegen.kernel import HANDLERS
+from triton_dist.backends.cpu.native.llvm import assembly
+from triton_dist.backends.cpu.native.target import host
 
 
 @triton.jit
@@ -88,3 +91,23 @@ def kernel(x):
     message = str(caught.value)
     assert "inline_asm" in message
     assert ".py:9" in message
+
+
+@triton.jit
+def turned(x, o, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(o + i, tl.flip(tl.load(x + i)) + 1.25)
+
+
+def test_a_mistake_of_the_engine_names_the_operation_and_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise KeyError("nobody")
+
+    monkeypatch.setitem(HANDLERS, "tt.store", fails)
+    with pytest.raises(errors.CompilerFault, match=r"test_report.py:\d+.*failed at tt.store \(KeyError: 'nobody'\)"):
+        turned[(1,)](torch.zeros(4), torch.zeros(4), N=4)
+
+
+def test_what_llvm_does_not_take_is_a_mistake_of_the_engine() -> None:
+    with pytest.raises(errors.CompilerFault, match="LLVM's verifier"):
+        assembly("define i32 @kernel() { ret i64 0 }", host())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many examples, in child processes: `make fuzz`, or `python -m tests.fuzz [--count N] [--seed S] [kernels] [parser]`.
+"""Many examples, in child processes: `make fuzz`, or `python -m tests.fuzz [--count N] [--seed S] [WHAT...]`.
 
 A child that crashes or hangs is seen here, and the kernel that it was running is shown. Children of one seed always
 run the same examples.
@@ -21,17 +21,17 @@ import torch
 
 from tests.fuzz.examples import examples
 
-BATCH = {"kernels": 250, "parser": 5000}
+BATCH = {"kernels": 250, "parser": 5000, "code": 500}
 """Examples of one child: machine code stays in memory until it ends."""
-FACTOR = {"kernels": 1, "parser": 10}
+FACTOR = {"kernels": 1, "parser": 10, "code": 1}
 """Texts are quicker than kernels."""
-SECONDS = {"kernels": 4.0, "parser": 0.5}
+SECONDS = {"kernels": 4.0, "parser": 0.5, "code": 2.0}
 """How long an example may take on the average; a child over it hangs."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("what", nargs="*", choices=[[], *BATCH], help="kernels, parser; both without")
+    parser.add_argument("what", nargs="*", choices=[[], *BATCH], help="kernels, parser, code; all without")
     parser.add_argument("--count", type=int, default=2000, help="kernels; ten times as many texts (%(default)s)")
     parser.add_argument("--seed", type=int, default=None, help="default: the time, so that each run is another one")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)

@@ -8,14 +8,14 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, given
 
-from tests.fuzz import kernels, mutate
+from tests.fuzz import code, kernels, mutate
 
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 """What hypothesis complains of, and what is meant here: an example takes long, and is large."""
 
 
 def examples(what: str, count: int, seed: int) -> None:
-    """Run `kernels` or `parser`; the first fault is made as small as it gets and raised."""
+    """Run `kernels`, `parser` or `code`; the first fault is made as small as it gets and raised."""
     settings = hypothesis.settings(max_examples=count, deadline=None, database=None, suppress_health_check=SLOW)
     hypothesis.seed(seed)(settings(_TESTS[what]()))()
 
@@ -36,4 +36,12 @@ def _parser() -> Any:
     return test
 
 
-_TESTS = {"kernels": _kernels, "parser": _parser}
+def _code() -> Any:
+    @given(text=code.mutants())
+    def test(text: str) -> None:
+        code.check(text)
+
+    return test
+
+
+_TESTS = {"kernels": _kernels, "parser": _parser, "code": _code}

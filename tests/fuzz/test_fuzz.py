@@ -16,3 +16,8 @@ def test_random_kernels_do_what_they_do_in_numpy(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_a_mutated_text_is_refused_or_taken(seed: int) -> None:
     examples("parser", 300, seed)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_mutated_text_becomes_code_or_is_refused(seed: int) -> None:
+    examples("code", 100, seed)

@@ -200,7 +200,8 @@ for _name, _method, _cost in (
 
 @handles("tt.precise_divf", "tt.approx_divf", cost=6)
 def exact_divf(c: Ctx, a: Sequence[Value]) -> Value:
-    return c.b.fdiv(a[0], a[1])
+    wide = [floats.widen(c.b, v, c.out) for v in a]
+    return floats.narrow(c.b, c.b.fdiv(*wide), c.out)
 
 
 @handles("arith.negf")

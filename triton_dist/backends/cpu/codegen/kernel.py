@@ -15,7 +15,7 @@ from typing import Any
 
 import llvmlite.ir as ir
 
-from ....errors import UnsupportedOpError
+from ....errors import CompilerFault, TritonDistError, UnsupportedOpError
 from ..native.abi import offset
 from ..native.target import Target
 from . import uses
@@ -412,9 +412,17 @@ class Kernel:
         self.consume(op)
         if uses.has_effect(op):
             self.flush(op)
-        handler(self, op)
+        self._emit(handler, op)
         if self.checked and op.name in TOUCHES:
             self.check_abort()
+
+    def _emit(self, handler: Handler, op: Any) -> None:
+        try:
+            handler(self, op)
+        except TritonDistError:
+            raise
+        except Exception as error:
+            raise _fault(self.where(op), op.name, error) from error
 
     def consume(self, op: Any) -> None:
         """Count down the uses of what an op reads; values nobody reads any more need not be kept."""
@@ -482,8 +490,22 @@ TOUCHES = frozenset({"tt.load", "tt.store", "tt.reduce", "tt.scan", "tt.dot", "t
 """Operations after which a checked kernel looks whether an address was bad."""
 
 
+def _fault(where: str, what: str, error: Exception) -> CompilerFault:
+    cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return CompilerFault(where=where, what=what, cause=cause)
+
+
 def compile_module(module: Any, target: Target, contract: bool = True, checked: bool = False) -> Code:
     """LLVM IR for the module's public function; `checked`: with every address looked at (see `bounds`)."""
+    try:
+        return _compile(module, target, contract, checked)
+    except TritonDistError:
+        raise
+    except Exception as error:
+        raise _fault("a kernel", "its module", error) from error
+
+
+def _compile(module: Any, target: Target, contract: bool, checked: bool) -> Code:
     from . import control, extern, report, scaled, shapes, simple
 
     del control, extern, report, scaled, shapes, simple

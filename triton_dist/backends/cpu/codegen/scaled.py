@@ -21,6 +21,7 @@ from .ltypes import F32, I32, named
 from .tensor import Map, Node, broadcast, expand_dims, reshape
 
 KINDS = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "bf16", "fp16")
+WIDTHS = {kind: 16 if kind in ("bf16", "fp16") else 8 for kind in KINDS}
 
 
 @handles("tt.dot_scaled")
@@ -41,6 +42,8 @@ def _decode(k: Kernel, op: Any, node: Node, scale: Node | None, which: str, axis
     kind = enum(op, f"{which}_elem_type", KINDS)
     if kind in ("e2m3", "e3m2"):
         raise k.unsupported(op, f"operands of type {kind}")
+    if node.elem.bits != WIDTHS[kind] or (scale is not None and scale.elem.bits != 8):
+        raise k.unsupported(op, f"{node.elem.name} as operands of type {kind}, or scales that have not 8 bits")
     if kind == "e2m1":
         pack = get(op, "lhs_k_pack" if which == "a" else "rhs_k_pack")
         along_k = pack is None or _truth(pack)

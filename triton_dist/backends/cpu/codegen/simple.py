@@ -130,6 +130,8 @@ def make_range(k: Kernel, op: Any) -> None:
 @handles("tt.splat")
 def splat(k: Kernel, op: Any) -> None:
     result = op.results[0]
+    if shape_of(op.operands[0].type) is not None:
+        raise k.unsupported(op, "a splat of a tensor")
     k.bind(result, Splat(tensor_shape(result.type), elem_of(result.type), k.scalar(op.operands[0])))
 
 
@@ -261,6 +263,8 @@ def atomic_rmw(k: Kernel, op: Any) -> None:
     kind = enum(op, "atomic_rmw_op", RMW)
     elem = elem_of(op.operands[1].type)
     order = _order(op)
+    if kind != "exch" and elem.is_float != (kind == "fadd"):
+        raise k.unsupported(op, f"{kind} of {elem.name}")
 
     def one(address: Value, value: Value) -> Value:
         pointer = pointer_of(k.b, address)
@@ -422,6 +426,9 @@ def reduce_op(k: Kernel, op: Any) -> None:
 
 @handles("tt.dot")
 def dot_op(k: Kernel, op: Any) -> None:
+    left, right, out = (elem_of(v.type) for v in op.operands[:3])
+    if {left.is_float, right.is_float} != {out.is_float} or (not out.is_float and max(left.bits, right.bits) > 16):
+        raise k.unsupported(op, f"a product of {left.name} and {right.name} in {out.name}")
     dot.emit(k, op)
 
 

@@ -7,6 +7,8 @@ import functools
 import threading
 from typing import Any
 
+from triton_dist.errors import CompilerFault
+
 from .target import Target, native
 
 _lock = threading.Lock()
@@ -66,7 +68,10 @@ def assembly(text: str, target: Target) -> str:
 
     with _lock:
         machine = _machine(target)
-        module = llvm.parse_assembly(text)
-        module.verify()
+        try:
+            module = llvm.parse_assembly(text)
+            module.verify()
+        except RuntimeError as error:
+            raise CompilerFault(where="a kernel", what="LLVM's verifier", cause=error) from error
         _optimise(module, machine)
         return machine.emit_assembly(module)
