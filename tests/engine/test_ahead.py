@@ -35,6 +35,11 @@ def centre(out, x, columns, BLOCK: tl.constexpr):
     tl.store(out + offsets, values - tl.sum(values, axis=0) / columns, mask=mask)
 
 
+def versions() -> int:
+    """How often the loops of a tile with a mask are emitted: twice where masks cost something."""
+    return 1 if target.host().cheap_masks else 2
+
+
 def softmaxed(rows: int, columns: int, block: int) -> tuple[torch.Tensor, triton.compiler.CompiledKernel]:
     x = torch.randn(rows, columns)
     out = torch.full_like(x, float("nan"))
@@ -49,8 +54,8 @@ def test_rows_and_results_are_asked_for_ahead(rows: int, columns: int) -> None:
     text = kernel.asm["llir"]
     # The result, from the exponentials' loop: four lines a chunk of 64 elements. The next row, from the store's: two
     # lines a chunk of 32. And one line of each ahead of the maximum's loop.
-    assert len(re.findall(WRITE, text)) == 1 + 4
-    assert len(re.findall(READ, text)) == 1 + 2
+    assert len(re.findall(WRITE, text)) == 1 + 4 * versions()
+    assert len(re.findall(READ, text)) == 1 + 2 * versions()
     first, later = text.index("llvm.prefetch"), [m.start() for m in re.finditer(READ, text)][-1]
     assert first < text.index("llvm.masked.load") < later
 
@@ -179,8 +184,8 @@ def test_kernels_that_only_move_memory_read_ahead_in_half_vectors() -> None:
     x, out = torch.randn(1000), torch.empty(1000)
     text = negate[(4,)](x, out, 1000, BLOCK=256).asm["llir"]
     assert torch.equal(out, -x)
-    # Of 32 lanes, two lines; only in the version without masks.
-    assert len(re.findall(READ, text)) == 2
+    # Of 32 lanes, two lines; only where no masks are: where they are dear, that is also where x and out overlap.
+    assert len(re.findall(READ, text)) == 2 * versions()
 
 
 @triton.jit
