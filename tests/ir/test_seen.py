@@ -56,6 +56,14 @@ def test_a_name_that_is_there_already():
         ir.parse(kernel("%x = arith.addi %a, %b : i32", "%x = arith.addi %b, %a : i32"))
 
 
+@pytest.mark.parametrize("rest", ['loc("k.py":7:1)', "{made = 1 : i32}"])
+def test_a_line_that_the_next_goes_on_with(rest: str):
+    ir.parse(kernel("gpu.barrier"))
+    module = ir.parse(kernel("gpu.barrier", rest))
+    barrier = next(op for op in module.walk() if op.name == "gpu.barrier")
+    assert (str(ir.location(barrier)) == "k.py:7") != ("made" in barrier.attributes)
+
+
 def test_an_error_is_in_its_own_line():
     ir.parse(kernel("%x = arith.addi %a, %b : i32"))
     with pytest.raises(IRParseError) as error:

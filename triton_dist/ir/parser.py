@@ -176,7 +176,7 @@ class TritonParser(Parser):
         if line is None:
             return super().parse_operation()
         known = self._texts.lines.get(line.form)
-        if known is not None and (found := self._repeated(known, line)) is not None:
+        if known is not None and self._ends(line) and (found := self._repeated(known, line)) is not None:
             return found
         found = super().parse_operation()
         if self._start() >= line.end and self._is_all_of(line, found):
@@ -188,6 +188,10 @@ class TritonParser(Parser):
 
     def _start(self) -> int:
         return self._parser_state.current_token.start  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _ends(self, line: LineOfText) -> bool:
+        """Whether the operation does not go on in the next line."""
+        return _BEGINS.match(self._parser_state.lexer.input.content, line.end) is not None
 
     def _repeated(self, known: Line, line: LineOfText) -> Operation | None:
         """The operation of a line that differs from one parsed before in names only; None if the types differ."""
@@ -295,6 +299,9 @@ class TritonParser(Parser):
 
 _VALUE = re.compile(rf"%{SUFFIX}(?:#[0-9]{{1,{_INDEX_DIGITS}}}(?![0-9]))?", re.ASCII)
 _STRING_OR_VALUE = re.compile(r'"[^"]*"|' + _VALUE.pattern)
+_RESULT = rf"%{SUFFIX}(?::[0-9]+)?"
+_BEGINS = re.compile(rf'\s*(?:{_RESULT}(?:, {_RESULT})* =|[a-z_]+\.|["}}^]|\Z)', re.ASCII)
+"""What stands between two operations, and how the second begins; or the end of a block."""
 _LOCATION = re.compile(r"#loc\d*")
 _LONGEST = 2048
 
