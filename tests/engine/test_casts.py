@@ -8,6 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+import triton
+import triton.language as tl
 
 from tests.corpus.registry import VERSION
 from tests.engine import harness
@@ -191,3 +193,60 @@ def test_8_bit_constant(name: str, number: float) -> None:
     constant, cast = f"tl.full([N], {literal}, tl.{kind})", f"a.to(tl.{kind})"
     got = harness.evaluate({constant: _torch(name), cast: _torch(name)}, {"a": a})
     assert torch.equal(got[constant].view(torch.uint8), got[cast].view(torch.uint8))
+
+
+# float8e4b15, which MLIR does not have
+
+
+@triton.jit
+def from_e4b15(x, o, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(o + i, tl.load(x + i).to(tl.float8e4b15, bitcast=True).to(tl.float32))
+
+
+@triton.jit
+def to_e4b15(x, o, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(o + i, tl.load(x + i).to(tl.float8e4b15).to(tl.uint8, bitcast=True))
+
+
+@triton.jit
+def dot_e4b15(x, o, N: tl.constexpr):
+    i = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tile = tl.load(x + i).to(tl.float8e4b15)
+    tl.store(o + i, tl.dot(tile, tile))
+
+
+@triton.jit
+def scalar_e4b15(x, o):
+    tl.store(o, tl.load(x).to(tl.float8e4b15).to(tl.float16))
+
+
+def test_e4b15() -> None:
+    codes, numbers, back = torch.arange(256, dtype=torch.uint8), torch.empty(256), torch.empty(256, dtype=torch.uint8)
+    from_e4b15[(1,)](codes, numbers, N=256)
+    n = np.arange(256)
+    exponent, mantissa, sign = n >> 3 & 15, n & 7, np.where(n & 128, -1, 1)
+    expected = np.where(exponent > 0, 2.0 ** (exponent - 15.0) * (1 + mantissa / 8), mantissa / 8 * 2.0**-14) * sign
+    np.testing.assert_array_equal(numbers, expected)
+    to_e4b15[(1,)](numbers, back, N=256)
+    # The largest, 1.875, becomes 1.75.
+    np.testing.assert_array_equal(back, np.where(n & 127 == 127, n - 1, n))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_to_e4b15(dtype: torch.dtype) -> None:
+    x = torch.tensor([6e4, -3.0, float("inf"), 1.8, 0.99, 1.03, 1.0625, -0.0]).to(dtype)
+    codes, numbers = torch.empty(8, dtype=torch.uint8), torch.empty(8)
+    to_e4b15[(1,)](x, codes, N=8)
+    from_e4b15[(1,)](codes, numbers, N=8)
+    assert numbers.tolist() == [1.75, -1.75, 1.75, 1.75, 1.0, 1.0, 1.125, -0.0]
+
+
+def test_dot_of_e4b15() -> None:
+    x, o = torch.randint(-8, 9, (16, 16)) / 8, torch.empty(16, 16)
+    dot_e4b15[(1,)](x, o, N=16)
+    assert torch.equal(o, x @ x)
+    scalar = torch.empty(1, dtype=torch.float16)
+    scalar_e4b15[(1,)](torch.tensor([0.625]), scalar)
+    assert scalar.item() == 0.625

@@ -15,7 +15,7 @@ from triton.backends.compiler import BaseBackend, GPUTarget
 
 from triton_dist.compiler.garbage import uncollected
 
-FP8 = ("fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16")
+FP8 = ("fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16", "fp8e4b15")
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,9 @@ class CpuCompiler(BaseBackend):
 
     def get_codegen_implementation(self, options: CpuOptions) -> dict[str, Any]:
         del options
-        return {"min_dot_size": lambda lhs, rhs: (1, 1, 1), "convert_custom_types": None}
+        from .float8 import convert
+
+        return {"min_dot_size": lambda lhs, rhs: (1, 1, 1), "convert_custom_types": convert}
 
     def get_module_map(self) -> dict[str, ModuleType]:
         # Its functions call `__nv_*` symbols, which the host's template library defines.
