@@ -48,6 +48,7 @@ class LocationAliases:
         self._bodies: dict[str, re.Match[str]] = {}
         self._resolved: dict[str, LocationAttr] = {}
         self._files: dict[str, StringAttr] = {}
+        self._written: dict[str, LocationAttr] = {}
         self._source = Input("", "")
 
     def take_from(self, text: str, name: str) -> str:
@@ -81,7 +82,8 @@ class LocationAliases:
         reader = _LocationReader(self, input, pos)
         found = reader.location()
         reader.expect(7, "')'")
-        return found, reader.pos
+        # What is written alike is one location.
+        return self._written.setdefault(input.content[pos : reader.pos], found), reader.pos
 
 
 class _LocationReader:
