@@ -104,4 +104,3 @@ def leave_early(m: Maker) -> None:
     pid, chosen = Var("pid", INT32, ()), m.number(0, 3)
     condition = m.let(BOOL, (), f"pid == {chosen}", [pid], lambda a: a == chosen)
     m.add(If(condition, [Return()], []))
-

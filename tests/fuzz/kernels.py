@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.engine import harness
-from tests.fuzz import control, memory, numbers
+from tests.fuzz import control, corners, memory, numbers
 from tests.fuzz.maker import Maker
 from tests.fuzz.numbers import Array
 from tests.fuzz.operations import PRELUDE
@@ -19,6 +23,7 @@ from tests.fuzz.program import Memory, Program
 from triton_dist import knobs
 
 MOST_RESULTS = 12
+assert corners  # It adds its operations.
 JOURNAL = "FUZZ_JOURNAL"
 """A file that always holds the source of the kernel being run: what is left of one that ends the process."""
 
@@ -50,11 +55,30 @@ def run(program: Program, **how: Any) -> None:
     _note(source)
     kernel = harness.module(source).kernel
     tensors = {m.name: numbers.tensor(m.content, m.type) for m in program.memories}
-    with knobs.scope(**how):
+    expected, lines = program.expected()
+    with knobs.scope(**how), _output() if program.prints else nullcontext([]) as printed:
         kernel[(program.grid,)](*tensors.values(), *program.scalars.values(), enable_fp_fusion=False)
-    expected = program.expected()
+    # Programs run in any order.
+    assert sorted(printed) == sorted(lines), f"printed {printed}, expected {lines}\n{source}"
     for m in program.memories:
         _compare(m, numbers.array(tensors[m.name], m.type), expected[m.name], source)
+
+
+@contextmanager
+def _output() -> Iterator[list[str]]:
+    """The lines that are written to standard output, by native code too."""
+    sys.stdout.flush()
+    lines: list[str] = []
+    keep = os.dup(1)
+    with tempfile.TemporaryFile("w+") as file:
+        os.dup2(file.fileno(), 1)
+        try:
+            yield lines
+        finally:
+            os.dup2(keep, 1)
+            os.close(keep)
+        file.seek(0)
+        lines += file.read().splitlines()
 
 
 def _note(source: str) -> None:
@@ -83,5 +107,3 @@ def _same(got: Array, expected: Array, slack: float) -> Array:
         # Next to the largest number one may be infinite.
         huge = (np.abs(got) > 3e38) & (np.abs(expected) > 3e38) & (np.signbit(got) == np.signbit(expected))
     return both_nan | (got == expected) | near | huge
-
-

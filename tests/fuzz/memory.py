@@ -401,5 +401,3 @@ def output(m: Maker, x: Var) -> None:
         state.memory[memory.name][at] = state.values[x.name]
 
     m.add(Touch(f"tl.store({memory.name} + pid * {count}{flat_text(x.shape)}, {x.name})", act))
-
-

@@ -96,7 +96,7 @@ def _characters(tokens: list[str], random: Random) -> None:
     if tokens:
         at = random.randrange(len(tokens))
         letters = list(tokens[at])
-        letters.insert(random.randrange(len(letters) + 1), random.choice("x0_.-#%<>\"\\é"))
+        letters.insert(random.randrange(len(letters) + 1), random.choice('x0_.-#%<>"\\é'))
         tokens[at] = "".join(letters)
 
 

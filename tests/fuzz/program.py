@@ -37,6 +37,7 @@ class State:
 
     values: dict[str, Array]
     memory: dict[str, Array]
+    printed: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -182,6 +183,8 @@ class Program:
     scalars: dict[str, Any] = field(default_factory=dict)
     body: Block = field(default_factory=list)
     helpers: list[Let] = field(default_factory=list)
+    prints: bool = False
+    """Whether it writes to standard output."""
 
     def __repr__(self) -> str:
         return f"<a kernel of {len(self.body)} statements>"
@@ -197,13 +200,14 @@ class Program:
         lines = [f"def kernel({', '.join(names)}):", f"{INDENT}pid = tl.program_id(0)", *_indented(self.body)]
         return "\n".join([*prelude, *functions, "@triton.jit", *lines, ""])
 
-    def expected(self) -> dict[str, Array]:
-        """The memory after all programs have run in numpy, one after the other."""
+    def expected(self) -> tuple[dict[str, Array], list[str]]:
+        """The memory after all programs have run in numpy, one after the other, and the lines that they print."""
         memory = {m.name: m.content.copy() for m in self.memories}
+        printed: list[str] = []
         with np.errstate(all="ignore"):
             for pid in range(self.grid):
                 values = {"pid": np.asarray(pid, np.int32)}
                 values.update({name: np.asarray(v, np.int32) for name, v in self.scalars.items()})
                 with suppress(Returned):
-                    _run(self.body, State(values, memory))
-        return memory
+                    _run(self.body, State(values, memory, printed))
+        return memory, printed

@@ -294,6 +294,8 @@ def atomic_cas(k: Kernel, op: Any) -> None:
 
 def _atomic(k: Kernel, op: Any, operands: list[Any], mask: Any, elem: Elem, one: Any, other: Any = None) -> None:
     """A scalar atomic, or one a lane for tensors, masked lanes left out."""
+    if elem.bits < 8:
+        raise k.unsupported(op, f"an atomic of {elem.name}")
     k.blocking = True
     one = _checked(k, op, elem, one)
     result, shape = op.results[0], shape_of(op.results[0].type)
