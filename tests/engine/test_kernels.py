@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tests.engine.kernels import attention, loss, matmul, norm
+from tests.engine.kernels import attention, loss, matmul, norm, serving
 
 
 @pytest.fixture(autouse=True)
@@ -127,3 +127,43 @@ def test_mixture_of_experts(count: int, top: int) -> None:
     values, chosen = logits.topk(top, -1)
     expected = torch.einsum("te,ted->td", values.softmax(-1), torch.einsum("td,tedf->tef", x, w[chosen]))
     torch.testing.assert_close(matmul.mixture_of_experts(x, logits, w, top), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("page", [1, 8, 16])
+@pytest.mark.parametrize("d", [16, 64])
+def test_paged_attention(d: int, page: int) -> None:
+    lengths = torch.tensor([1, 17, 40], dtype=torch.int32)
+    keys, values = torch.randn(120, page, 2, d), torch.randn(120, page, 2, d)
+    pages = torch.randperm(120).reshape(3, 40).int()
+    q = torch.randn(3, 2, d)
+    got = serving.paged_attention(q, keys, values, pages, lengths)
+    for n, length in enumerate(lengths):
+        own_keys, own_values = (t[pages[n].long()].reshape(-1, 2, d)[:length] for t in (keys, values))
+        weights = torch.softmax(torch.einsum("hd,nhd->nh", q[n], own_keys) * d**-0.5, 0)
+        _close(got[n], torch.einsum("nh,nhd->hd", weights, own_values), torch.float32)
+
+
+@pytest.mark.parametrize(("m", "n", "k", "group"), [(1, 8, 32, 32), (5, 48, 128, 32), (20, 64, 256, 128)])
+def test_matmul_with_4_bit_weights(m: int, n: int, k: int, group: int) -> None:
+    x, codes, zeros = torch.randn(m, k), torch.randint(0, 16, (k, n)), torch.randint(0, 16, (k // group, n))
+    scales = torch.rand(k // group, n)
+    got = serving.int4_matmul(x, serving.pack_int4(codes, 0), scales, serving.pack_int4(zeros, 1))
+    weights = (codes - zeros.repeat_interleave(group, 0)) * scales.repeat_interleave(group, 0)
+    torch.testing.assert_close(got, x @ weights, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(("t", "d"), [(1, 4), (64, 16), (256, 2)])
+def test_recurrence(t: int, d: int) -> None:
+    decays, inputs = torch.rand(t, d), torch.randn(t, d)
+    expected, state = [], torch.zeros(d)
+    for decay, new in zip(decays, inputs, strict=True):
+        state = decay * state + new
+        expected.append(state)
+    _close(serving.recurrence(decays, inputs), torch.stack(expected), torch.float32)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 32, 32), (200, 144, 96), (30, 40, 56)])
+@pytest.mark.parametrize("halves", [False, True])
+def test_persistent_matmul_through_descriptors(m: int, n: int, k: int, halves: bool) -> None:
+    a, b = torch.randn(m, k).half(), torch.randn(n, k).half()
+    torch.testing.assert_close(serving.persistent_matmul(a, b, halves), a @ b.T, rtol=1e-2, atol=1e-2)
