@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 
 import triton_dist.language as dl
+from tests.engine import harness
 from triton_dist import errors, knobs, shmem, testing
 
 
@@ -162,3 +163,44 @@ def test_the_argument_behind_loops_branches_and_calls(rounds: int, step: int, el
 def test_an_address_out_of_nowhere(address: int) -> None:
     with pytest.raises(errors.OutOfBounds, match="far from every tensor"):
         follow[(1,)](torch.tensor([address]), torch.zeros(1))
+
+
+OPERATIONS = {
+    "load": "tl.store(o + i, tl.load(p + i))",
+    "volatile load": "tl.load(p + i, volatile=True)",
+    "store": "tl.store(p + i, i)",
+    "add": "tl.atomic_add(p + i, i)",
+    "exchange, masked": "tl.atomic_xchg(p + i, i, mask=i != 1)",
+    "compare and swap": "tl.atomic_cas(p + i, i, i)",
+    "sort": "tl.store(o + i, tl.sort(tl.load(p + i)))",
+    "scan": "tl.store(o + i, tl.cumsum(tl.load(p + i), 0))",
+    "histogram": "tl.store(o + i, tl.histogram(tl.load(p + i), 4))",
+    "gather": "tl.store(o + i, tl.gather(tl.load(p + i), i, 0))",
+    "assert": "tl.device_assert(tl.load(p + i) == 0, 'not zero')",
+    "reduce": "tl.store(o, tl.sum(tl.load(p + i), 0))",
+    "scalar load": "tl.store(o, tl.load(p))",
+    "scalar store": "tl.store(p, 1)",
+    "scalar add": "tl.atomic_add(p, 1)",
+}
+NEWER = {
+    "atomic load": "tl.store(o + i, tl.atomic_load(p + i))",
+    "atomic store": "tl.atomic_store(p + i, i)",
+    "poll": "tl.store(o + i, tl.atomic_poll(p + i, i, timeout_ns=1000))",
+    "scalar atomic load": "tl.store(o, tl.atomic_load(p))",
+    "scalar atomic store": "tl.atomic_store(p, 1)",
+    "scalar poll": "tl.store(o, tl.atomic_poll(p, 1))",
+}
+
+
+@pytest.mark.parametrize("start", [64, -4])
+@pytest.mark.parametrize("name", [*OPERATIONS, *NEWER])
+def test_each_operation(name: str, start: int) -> None:
+    if name in NEWER and not hasattr(tl, "atomic_poll"):
+        pytest.skip("this Triton has no such operation")
+    text = {**OPERATIONS, **NEWER}[name]
+    lines = "@triton.jit\ndef kernel(q, o, n):\n    p, i = q + n, tl.arange(0, 4)\n    " + text
+    memory = torch.zeros(64, dtype=torch.int32)
+    side = "past the end" if start > 0 else "before the beginning"
+    with pytest.raises(errors.OutOfBounds, match=f"of 4 bytes at element {start} of argument 'q', {side}"):
+        harness.module(lines).kernel[(1,)](memory, torch.zeros(4, dtype=torch.int32), start, debug=True)
+    assert not memory.any()

@@ -486,7 +486,10 @@ class Kernel:
 
 CHAIN = frozenset({"arith.mulf", "arith.addf", "arith.divf", "arith.subf"})
 """What may stand between a loop-carried accumulator and the dot that adds to it."""
-TOUCHES = frozenset({"tt.load", "tt.store", "tt.reduce", "tt.scan", "tt.dot", "tt.atomic_rmw", "tt.atomic_cas"})
+TOUCHES = frozenset({
+    "tt.load", "tt.store", "tt.reduce", "tt.scan", "tt.dot", "tt.dot_scaled", "tt.gather", "tt.histogram", "tt.print",
+    "tt.map_elementwise", "tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_store", "tt.atomic_poll",
+})  # fmt: skip
 """Operations after which a checked kernel looks whether an address was bad."""
 
 

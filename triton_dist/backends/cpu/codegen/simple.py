@@ -293,11 +293,9 @@ def atomic_cas(k: Kernel, op: Any) -> None:
 
 
 def _atomic(k: Kernel, op: Any, operands: list[Any], mask: Any, elem: Elem, one: Any, other: Any = None) -> None:
-    """A scalar atomic, or one a lane for tensors, masked lanes left out."""
-    if elem.bits < 8:
-        raise k.unsupported(op, f"an atomic of {elem.name}")
+    """A scalar atomic, or one a lane for tensors, masked lanes left out; `elem` is of what it gives."""
     k.blocking = True
-    one = _checked(k, op, elem, one)
+    one = _checked(k, op, one)
     result, shape = op.results[0], shape_of(op.results[0].type)
     if shape is None:
         k.bind(result, _guarded(k, mask, elem, lambda: one(*[k.scalar(v) for v in operands]), other))
@@ -316,12 +314,19 @@ def _atomic(k: Kernel, op: Any, operands: list[Any], mask: Any, elem: Elem, one:
     k.bind(result, old)
 
 
-def _checked(k: Kernel, op: Any, elem: Elem, one: Any) -> Any:
+READS = frozenset({"tt.atomic_load", "tt.atomic_poll"})
+
+
+def _checked(k: Kernel, op: Any, one: Any) -> Any:
     """The same atomic, its address (the first operand) looked at first in the bounds-checked mode."""
+    pointee = elem_of(op.operands[0].type).pointee
+    if pointee is None or pointee.bits < 8:
+        raise k.unsupported(op, f"an atomic of {'nothing' if pointee is None else pointee.name}")
     guard = k.guard(op)
     if guard is None:
         return one
-    return lambda address, *rest: one(guard.check(k.b, address, None, elem.size, write=True), *rest)
+    write = op.name not in READS
+    return lambda address, *rest: one(guard.check(k.b, address, None, pointee.size, write), *rest)
 
 
 def _guarded(k: Kernel, bit: Value | None, elem: Elem, do: Any, other: Value | None = None) -> Value:
@@ -380,6 +385,7 @@ def atomic_store(k: Kernel, op: Any) -> None:
 def _each(k: Kernel, op: Any, operands: list[Any], mask: Any, one: Any) -> None:
     """Something done for a scalar, or for each unmasked lane of tensors."""
     k.blocking = True
+    one = _checked(k, op, one)
     values = [k.env[v] for v in operands]
     if not isinstance(values[0], Node):
         with _only_if(k, mask):
@@ -392,7 +398,6 @@ def _each(k: Kernel, op: Any, operands: list[Any], mask: Any, one: Any) -> None:
             one(*[loop.scalar(n, chunk) for n in nodes])
 
     run(k, plan(nodes[0].shape, 1), body)
-    del op
 
 
 def _only_if(k: Kernel, bit: Value | None) -> Any:
