@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 import triton
@@ -473,3 +475,21 @@ def test_launch_options_mean_nothing_here(warps: int, stages: int) -> None:
     o = torch.zeros(12, dtype=torch.int32)
     grid_kernel[(3,)](o, W=4, num_warps=warps, num_stages=stages)
     assert o.reshape(3, 4)[:, 0].tolist() == [0, 1, 2]
+
+
+FOREIGN = (
+    {"launch_pdl": True}, {"num_ctas": 2, "maxnreg": 128}, {"waves_per_eu": 2, "matrix_instr_nonkdim": 16, "kpack": 2},
+    {"schedule_hint": "none", "allow_flush_denorm": True}, {"launch_cooperative_grid": True},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("options", FOREIGN, ids=str)
+def test_options_of_a_vendors_back_end_mean_nothing_here(options: dict[str, Any]) -> None:
+    o = torch.zeros(12, dtype=torch.int32)
+    grid_kernel[(3,)](o, W=4, **options)
+    assert o.reshape(3, 4)[:, 0].tolist() == [0, 1, 2]
+
+
+def test_an_option_that_nobody_has_is_an_error() -> None:
+    with pytest.raises(KeyError, match="wraps"):
+        grid_kernel[(3,)](torch.zeros(12, dtype=torch.int32), W=4, wraps=4)

@@ -22,7 +22,8 @@ FP8 = ("fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16", "fp8e4b15")
 class CpuOptions:
     """What a launch may say.
 
-    Warps and stages are accepted, so that kernels written for GPUs run, and mean nothing here.
+    Warps, stages, and what else NVIDIA's and AMD's back ends are told, are accepted, so that kernels written for GPUs
+    run, and mean nothing here.
     """
 
     num_warps: int = 4
@@ -47,6 +48,22 @@ class CpuOptions:
     ir_override: str | None = None
     maxnreg: int | None = None
     num_buffers_warp_spec: int = 0
+    # NVIDIA's
+    launch_pdl: bool = False
+    ptx_version: int | None = None
+    ptx_options: str | None = None
+    enable_reflect_ftz: bool = True
+    sched4reg: bool = False
+    clc: bool = False
+    min_shared_mem: int | None = None
+    # AMD's
+    waves_per_eu: int = 0
+    matrix_instr_nonkdim: int = 0
+    kpack: int = 1
+    allow_flush_denorm: bool = False
+    schedule_hint: str = ""
+    llvm_fn_attrs: str = ""
+    wgp_cu_mode: str = ""
 
     def hash(self) -> str:
         import hashlib
