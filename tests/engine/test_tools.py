@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -41,6 +42,59 @@ def test_autotune() -> None:
     tuned[lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)](x, y, out, 1000)
     assert torch.equal(out, x + y)
     assert tuned.best_config.kwargs["BLOCK"] in (64, 256)
+
+
+@triton.jit
+def add_up(x, total, n, BLOCK: tl.constexpr, WHOLE: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + offsets) if WHOLE else tl.load(x + offsets, mask=offsets < n)
+    tl.store(x + offsets, values + 1, mask=offsets < n)
+    tl.atomic_add(total + offsets, values, mask=offsets < n)
+
+
+def _tuner(**more: Any) -> Any:
+    configs = [triton.Config({"BLOCK": size}, num_stages=size // 32) for size in (32, 64, 128)]
+    of = triton.heuristics({"WHOLE": lambda args: args["n"] % args["BLOCK"] == 0})(add_up)
+    return triton.autotune(configs=configs, key=["n"], **more)(of)
+
+
+def test_what_the_autotuner_tries_leaves_no_traces(capfd: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    monkeypatch.setattr(triton.knobs.autotuning, "print", True)
+    kernel = _tuner(reset_to_zero=["total"], restore_value=["x"])
+    x, total = torch.arange(1000.0), torch.zeros(1000)
+    kernel[lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)](x, total, 1000)
+    assert torch.equal(total, torch.arange(1000.0))
+    assert torch.equal(x, torch.arange(1000.0) + 1)
+    printed = capfd.readouterr().out
+    assert "Triton autotuning for function add_up" in printed
+    assert "best config selected: BLOCK: " in printed
+
+
+def test_the_autotuner_prunes_and_calls_hooks() -> None:
+    called: list[int] = []
+    prune = {"early_config_prune": lambda configs, arguments, **_: configs[1:2]}
+    kernel = _tuner(prune_configs_by=prune, reset_to_zero=["total"], restore_value=["x"])
+    kernel.configs[1].pre_hook = lambda arguments: called.append(arguments["BLOCK"])
+    x, total = torch.arange(100.0), torch.zeros(100)
+    kernel[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, total, 100)
+    assert set(called) == {64}
+    assert torch.equal(total, torch.arange(100.0))
+
+
+def test_perf_report(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("pandas")
+
+    def measured(n: int, provider: str) -> float:
+        x, y, out = inputs(n)
+        return triton.testing.do_bench(lambda: add[(1,)](x, y, out, n, BLOCK=256), warmup=1, rep=1)
+
+    benchmark = triton.testing.Benchmark(
+        x_names=["n"], x_vals=[128, 256], line_arg="provider", line_vals=["host"], line_names=["Host"],
+        plot_name="adding", args={},
+    )  # fmt: skip
+    triton.testing.perf_report(benchmark)(measured).run(save_path=str(tmp_path))
+    assert (tmp_path / "adding.csv").exists()
 
 
 def test_heuristics() -> None:
