@@ -259,6 +259,52 @@ def test_many_threads_compile_at_once(tmp_path: Path) -> None:
     assert failures == []
 
 
+FORKS = """
+    import os, threading, torch, triton
+    import triton.language as tl
+
+    @triton.jit
+    def ordered(out, FACTOR: tl.constexpr, SIZE: tl.constexpr):
+        i = tl.arange(0, SIZE)
+        tl.store(out + i, tl.sort((i * FACTOR + 7) % 61))
+
+    def compile(factor):
+        out = torch.zeros(64, dtype=torch.int32)
+        ordered[(1,)](out, FACTOR=factor, SIZE=64)
+        assert out.tolist() == sorted((i * factor + 7) % 61 for i in range(64))
+
+    def others():
+        factor = 100
+        while not done:
+            factor += 1
+            compile(factor)
+
+    done = False
+    compile(1)
+    thread = threading.Thread(target=others)
+    thread.start()
+    for n in range(8):
+        child = os.fork()
+        if child == 0:
+            compile(n + 2)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    done = True
+    thread.join()
+    print("good")
+"""
+
+
+def test_a_fork_while_a_thread_compiles(tmp_path: Path) -> None:
+    script = tmp_path / "forks.py"
+    script.write_text(textwrap.dedent(FORKS))
+    env = os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", str(script)], env=env, capture_output=True, text=True, timeout=100
+    )
+    assert ran.stdout.strip() == "good", ran.stderr
+
+
 def test_a_trace_folder_that_cannot_be_written() -> None:
     x, y, out = inputs()
     with knobs.scope(trace="/proc/nope"), pytest.raises(errors.BadKnobValue, match="a folder that can be written"):

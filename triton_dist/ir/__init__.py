@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from triton_dist.forks import PARSING, guarded
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["context", "dense_splat", "dense_values", "location", "parse", "print_module", "run_passes"]
 
 _shared: list[Context] = []
-_lock = threading.RLock()
+_lock = guarded(PARSING, threading.RLock())
 """A context loads dialects when they are first met, and that is not safe between threads (PEs may be threads)."""
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from ctypes import c_int32, c_int64, c_void_p
 from dataclasses import dataclass
 
+from triton_dist.forks import ATOMICS, guarded
+
 _TEMPLATE = """
 define i{n} @load_i{n}(ptr %p) {{
   %v = load atomic i{n}, ptr %p acquire, align {bytes}
@@ -91,7 +93,7 @@ class _Compiled:
         )
 
 
-_compiling = threading.Lock()
+_compiling = guarded(ATOMICS, threading.Lock())
 
 
 @functools.cache

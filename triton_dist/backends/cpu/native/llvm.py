@@ -8,10 +8,11 @@ import threading
 from typing import Any
 
 from triton_dist.errors import CompilerFault
+from triton_dist.forks import ASSEMBLING, guarded
 
 from .target import Target, native
 
-_lock = threading.Lock()
+_lock = guarded(ASSEMBLING, threading.Lock())
 
 
 @functools.lru_cache(4)

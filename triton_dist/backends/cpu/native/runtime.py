@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from triton_dist.forks import LOADING, guarded
+
 from .loader import Image, load
 
 _loaded: dict[str, Runtime] = {}
-_loading = threading.Lock()
+_loading = guarded(LOADING, threading.Lock())
 
 
 @dataclass

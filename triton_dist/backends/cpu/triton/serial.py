@@ -13,8 +13,9 @@ import threading
 from typing import Any
 
 from triton_dist.errors import CacheFolderUnusable
+from triton_dist.forks import COMPILING, guarded
 
-_lock = threading.RLock()
+_lock = guarded(COMPILING, threading.RLock())
 
 
 def install() -> None:
