@@ -493,3 +493,20 @@ def test_options_of_a_vendors_back_end_mean_nothing_here(options: dict[str, Any]
 def test_an_option_that_nobody_has_is_an_error() -> None:
     with pytest.raises(KeyError, match="wraps"):
         grid_kernel[(3,)](torch.zeros(12, dtype=torch.int32), W=4, wraps=4)
+
+
+NUMBERS = (0.1, -1e-50, 65519.0, 65520.0, -3.4028236e38, 1e300, float("-inf"), float("nan"))
+
+
+KINDS = [("float16", False), ("bfloat16", False), ("float32", False), ("float64", False), ("float32", True)]
+
+
+@pytest.mark.parametrize("given", NUMBERS)
+@pytest.mark.parametrize(("kind", "in_a_tuple"), KINDS)
+def test_a_float_argument_is_rounded_to_its_type(kind: str, in_a_tuple: bool, given: float) -> None:
+    parameters = "o, t" if in_a_tuple else f"o, x: tl.{kind}"
+    text = f"@triton.jit\ndef kernel({parameters}):\n    tl.store(o, {'t[0]' if in_a_tuple else 'x'})\n"
+    o = torch.empty(1, dtype=getattr(torch, kind))
+    harness.module(text).kernel[(1,)](o, (given, 2) if in_a_tuple else given)
+    expected = torch.tensor([given], dtype=torch.float64).to(o.dtype)
+    torch.testing.assert_close(o, expected, rtol=0, atol=0, equal_nan=True)

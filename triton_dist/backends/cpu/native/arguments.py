@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -79,6 +80,16 @@ def _descriptor(name: str, type_: str, value: Any) -> list[Argument]:
     return [(name, f"*{element}", value.base), *((name, t, n) for t, n in numbers)]
 
 
+def _rounded(form: str, convert: Callable[[Any], Any], value: Any) -> bytes:
+    """One slot; a float that is too large for its type becomes infinity, as a conversion on a device makes it."""
+    try:
+        return struct.pack("<" + form, convert(value))
+    except OverflowError:
+        if not isinstance(value, float):
+            raise
+        return struct.pack("<" + form, convert(math.copysign(math.inf, value)))
+
+
 class Packer:
     """Arguments of one signature into the slots that the kernel reads."""
 
@@ -90,11 +101,14 @@ class Packer:
             self._flat = (struct.Struct("<" + "".join(f for _, f, _ in used)), [(i, c) for i, _, c in used])
 
     def __call__(self, args: Sequence[Any]) -> bytes:
-        if self._flat is not None:
-            packer, used = self._flat
-            return packer.pack(*[convert(args[i]) for i, convert in used])
-        slots = [(slot(t), v) for _, t, v in self.flatten(args)]
-        return struct.pack("<" + "".join(f for (f, _), _ in slots), *[c(v) for (_, c), v in slots])
+        try:
+            if self._flat is not None:
+                packer, used = self._flat
+                return packer.pack(*[convert(args[i]) for i, convert in used])
+            slots = [(slot(t), v) for _, t, v in self.flatten(args)]
+            return struct.pack("<" + "".join(f for (f, _), _ in slots), *[c(v) for (_, c), v in slots])
+        except OverflowError:
+            return b"".join(_rounded(*slot(t), v) for _, t, v in self.flatten(args))
 
     def flatten(self, args: Sequence[Any]) -> list[Argument]:
         return flatten(self.names, self.signature, args)
