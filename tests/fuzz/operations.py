@@ -83,6 +83,20 @@ def _both(a, b, c, d):
 
 
 @triton.jit
+def _larger_by_return(a, b):
+    if a > b:
+        return a
+    return b
+
+
+@triton.jit
+def _plus_in_a_loop(a, b):
+    for _ in range(2):
+        a = a + b
+    return a - b
+
+
+@triton.jit
 def _branchy(a, b):
     if a > b:
         found = a - b
@@ -546,6 +560,17 @@ def place_of_extreme(m: Maker) -> Var:
 
 
 @operation(2)
+def reduce_by_function(m: Maker) -> Var:
+    name = m.pick(("_plus", "_times", "_larger", "_smaller", "_larger_by_return", "_plus_in_a_loop"))
+    x = m.tensor(integral)
+    axis, keep, of = _axis(m, x), m.chance(3), COMBINE[name][1]
+    return m.let(
+        x.type, _without(x.shape, axis, keep), f"tl.reduce({x.name}, {axis}, {name}, keep_dims={keep})", [x],
+        lambda a: np.asarray(getattr(of, "reduce")(a, axis=axis, keepdims=keep, dtype=x.type.numpy)),  # noqa: B009
+    )  # fmt: skip
+
+
+@operation(2)
 def reduce_pairs(m: Maker) -> Var:
     x = m.tensor(integral)
     y = m.like(x.type, x.shape)
@@ -563,6 +588,8 @@ COMBINE: dict[str, tuple[Callable[[Var], bool], Callable[[Array, Array], Array]]
     "_exclusive_or": (lambda v: not v.type.is_float, np.bitwise_xor),
     "_larger": (integral, np.maximum),
     "_smaller": (integral, np.minimum),
+    "_larger_by_return": (integral, np.maximum),
+    "_plus_in_a_loop": (integral, np.add),
     "_first": (lambda v: True, lambda a, b: a),
     "_last": (lambda v: True, lambda a, b: b),
 }

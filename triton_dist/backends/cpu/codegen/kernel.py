@@ -19,6 +19,7 @@ from ....errors import CompilerFault, TritonDistError, UnsupportedOpError
 from ..native.abi import offset
 from ..native.target import Target
 from . import uses
+from .attrs import integer
 from .bounds import Guard
 from .build import Builder, Value, const, i64, lanes_of, narrow_vectors
 from .domain import Index, Loop, nest, plan
@@ -178,6 +179,13 @@ class Kernel:
 
     def optional(self, op: Any, index: int) -> Any:
         return self.env[op.operands[index]] if index < len(op.operands) else None
+
+    def axis(self, op: Any, more: int = 0) -> int:
+        """The axis of the op's first operand that it works along; `more`: places that are added."""
+        found, rank = integer(op, "axis"), len(shape_of(op.operands[0].type) or ()) + more
+        if not 0 <= found < rank:
+            raise self.unsupported(op, f"axis {found} of {rank} dimensions")
+        return found
 
     def unsupported(self, op: Any, detail: str) -> UnsupportedOpError:
         return UnsupportedOpError(where=self.where(op), backend="cpu", op=op.name, detail=detail)

@@ -108,7 +108,7 @@ class Gather(Node):
 @handles("tt.gather")
 def gather(k: Kernel, op: Any) -> None:
     source = materialise(k, k.node(op.operands[0]))
-    k.bind(op.results[0], Gather(source, k.node(op.operands[1]), integer(op, "axis")))
+    k.bind(op.results[0], Gather(source, k.node(op.operands[1]), k.axis(op)))
 
 
 @handles("tt.histogram")
@@ -141,6 +141,7 @@ def histogram(k: Kernel, op: Any) -> None:
 
 @handles("tt.scan")
 def scan_op(k: Kernel, op: Any) -> None:
+    k.axis(op)
     scan.emit(k, op)
 
 

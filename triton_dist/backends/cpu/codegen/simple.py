@@ -161,7 +161,7 @@ def broadcast_op(k: Kernel, op: Any) -> None:
 @handles("tt.expand_dims")
 def expand_dims_op(k: Kernel, op: Any) -> None:
     node = k.node(op.operands[0])
-    k.bind(op.results[0], _viewed(expand_dims(node, integer(op, "axis")), node))
+    k.bind(op.results[0], _viewed(expand_dims(node, k.axis(op, 1)), node))
 
 
 @handles("tt.trans")
@@ -428,6 +428,7 @@ def atomic_poll(k: Kernel, op: Any) -> None:
 
 @handles("tt.reduce")
 def reduce_op(k: Kernel, op: Any) -> None:
+    k.axis(op)
     reduce.emit(k, op)
 
 
