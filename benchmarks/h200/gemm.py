@@ -138,10 +138,11 @@ class AllGatherGemm:
         shmem.free_tensor(self.gathered)
 
 
-def check(m: int, n: int, k: int, dtype: torch.dtype, rounds: int) -> float:
+def check(m: int, n: int, k: int, dtype: torch.dtype, rounds: int, tiles: Tiles | None = None) -> float:
     """Both in one kernel against torch; the largest relative error. Shards of m rows; sizes fit the tile, but for n."""
     me, pes, worst = shmem.my_pe(), shmem.n_pes(), 0.0
-    gather, scatter = AllGatherGemm(m, k, dtype), GemmReduceScatter(m, n, dtype)
+    tile = {"BLOCK_M": tiles.m, "BLOCK_N": tiles.n, "BLOCK_K": tiles.k, "GROUP": tiles.group} if tiles else TILE
+    gather, scatter = AllGatherGemm(m, k, dtype, tile=tile), GemmReduceScatter(m, n, dtype, tiles=tiles)
     for number in range(rounds):
         shards = [random(m, k, dtype, 100 * number + pe) for pe in range(pes)]
         b = random(k, n, dtype, 7 + me)

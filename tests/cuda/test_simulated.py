@@ -19,6 +19,7 @@ import triton_dist.language as dl
 from triton_dist import knobs, shmem
 from triton_dist.backends.cuda import simulate, templates
 from triton_dist.errors import UnsupportedOpError
+from triton_dist.kernels.gemm_reduce_scatter import Tiles
 from triton_dist.language.extra import libshmem_device
 from triton_dist.language.extra.language_extra import (
     __syncthreads,
@@ -108,8 +109,8 @@ def gemm() -> ModuleType:
 
 @pytest.mark.parametrize("pes", [1, 2, 3])
 def test_gemms_in_one_kernel(gemm: ModuleType, pes: int) -> None:
-    tile = {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16, "GROUP": 4}
-    for error in run_pes(lambda: gemm.check(64, 80, 64, torch.float32, 4, tile), pes):
+    tiles = Tiles(32, 32, 16, group=4)
+    for error in run_pes(lambda: gemm.check(64, 80, 64, torch.float32, 4, tiles), pes):
         assert error < 1e-6
 
 
