@@ -24,7 +24,7 @@ demo: $(VENV)/.base ## Run overlapped AllGather-GEMM on 4 PEs of this CPU and dr
 test: $(VENV)/.extra-test ## Run all tests (PYTEST_ARGS="-k heap" to choose)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
-fuzz: $(VENV)/.extra-test ## Run COUNT (2000) random kernels, and ten times as many broken IR texts
+fuzz: $(VENV)/.extra-test ## Run COUNT (2000) random kernels, and broken IR texts
 	$(BIN)/python -m tests.fuzz --count $(COUNT)
 
 vendor: $(VENV)/.extra-vendor-tools ## Install vendors' compilers that run on any CPU: their tests are skipped without
