@@ -155,6 +155,23 @@ def queue(counter, out, n):
         item = tl.atomic_add(counter, 1)
 
 
+@triton.jit
+def up_to_a_limit_in_memory(values, out, limit):
+    i = 0
+    found = 0.0
+    while i < tl.load(limit):
+        found += tl.load(values + i)
+        i += 1
+    tl.store(out, found)
+
+
+def test_a_loop_whose_limit_is_read_every_round() -> None:
+    out = torch.zeros(1)
+    with knobs.scope(wait_timeout=0.5):
+        up_to_a_limit_in_memory[(1,)](torch.ones(ROUNDS), out, torch.tensor([ROUNDS], dtype=torch.int32))
+    assert out.item() == ROUNDS
+
+
 def test_a_loop_over_elements() -> None:
     out = torch.zeros(1)
     with knobs.scope(wait_timeout=0.5):

@@ -73,9 +73,13 @@ def _bits(k: Kernel, value: Value) -> Value:
 def wait_of(k: Kernel, op: Any) -> Wait | None:
     """What an scf.while waits with; None if it does not wait for memory."""
     condition = op.regions[0].blocks[0].last_op.operands[0]
-    slices = [(value, list(_polls_behind(k, op, value))) for value in _compared(op, condition)]
-    compared = [value for value, polls in slices if polls]
-    polls = [poll for _, found in slices for poll in found]
+    compared: list[Any] = []
+    polls: list[Any] = []
+    for values in _comparisons(op, condition):
+        behind = [poll for value in values for poll in _polls_behind(k, op, value)]
+        if behind:
+            compared += values
+            polls += behind
     works = any(inner.name in WORK for inner in op.walk())
     if not polls or (works and not any(_meant_to_change(poll) for poll in polls)):
         return None
@@ -94,15 +98,18 @@ def _meant_to_change(poll: Any) -> bool:
     return volatile is not None and bool(getattr(getattr(volatile, "value", volatile), "data", True))
 
 
-def _compared(op: Any, condition: Any) -> Iterator[Any]:
-    """What the comparisons in a loop's condition look at."""
+def _comparisons(op: Any, condition: Any) -> Iterator[list[Any]]:
+    """What each comparison in a loop's condition looks at."""
     block = op.regions[0].blocks[0]
     owner = condition.owner
-    if getattr(owner, "name", "") in LOGIC | COMPARE and owner.parent_block() is block:
+    name = getattr(owner, "name", "")
+    if name in LOGIC and owner.parent_block() is block:
         for value in owner.operands:
-            yield from _compared(op, value) if owner.name in LOGIC else (value,)
+            yield from _comparisons(op, value)
+    elif name in COMPARE and owner.parent_block() is block:
+        yield list(owner.operands)
     else:
-        yield condition
+        yield [condition]
 
 
 def _polls_behind(k: Kernel, loop: Any, value: Any) -> Iterator[Any]:
