@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 
 from triton_dist import knobs
+from triton_dist.backends.cpu.codegen import dot
 from triton_dist.backends.cpu.native import target
 
 WRITE, READ = r"@\"llvm\.prefetch\.p0\"\(.*i32 1, i32 2", r"@\"llvm\.prefetch\.p0\"\(.*i32 0, i32 2"
@@ -216,3 +217,43 @@ def test_what_memory_decides_has_half_vectors() -> None:
     wide = target.host().vector_bits == 512
     assert (narrow in total[(9,)](out, x, 512, BLOCK=512).asm["llir"]) == wide
     assert narrow not in softmaxed(5, 512, 512)[1].asm["llir"]
+
+
+@triton.jit
+def product(a, b, out, n, stride, K: tl.constexpr, BLOCK: tl.constexpr, CARRIED: tl.constexpr, WRAP: tl.constexpr):
+    """Tiles of a (BLOCK, n) and b (n, BLOCK) along n: by pointers that move on, or by pointers made in each round."""
+    rows, depth = tl.arange(0, BLOCK), tl.arange(0, K)
+    if WRAP:
+        rows = rows % n
+    left, right = a + rows[:, None] * n + depth[None, :], b + depth[:, None] * stride + rows[None, :]
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(0, n, K):
+        if CARRIED:
+            x, y = tl.load(left), tl.load(right)
+            left += K
+            right += K * stride
+        else:
+            x, y = tl.load(left + start), tl.load(right + start * stride)
+        total = tl.dot(x, y, total, input_precision="ieee")
+    tl.store(out + tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :], total)
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize("carried", [False, True])
+@pytest.mark.parametrize(("block", "depth"), [(64, 32), (32, 64), (16, 32)])
+def test_a_dot_asks_for_what_it_multiplies_next(block: int, depth: int, carried: bool, wrap: bool) -> None:
+    n = 4 * depth
+    a, b, out = torch.randn(block, n), torch.randn(n, block), torch.empty(block, block)
+    kernel = product[(1,)](a, b, out, n, block, K=depth, BLOCK=block, CARRIED=carried, WRAP=wrap)
+    torch.testing.assert_close(out, a @ b, rtol=1e-4, atol=1e-4)
+    text = kernel.asm["llir"]
+    heights = len(dot.row_spans(block, 6)) if target.host().vector_registers == 16 else 1
+    assert len(re.findall(READ, text)) == 2 * heights, "one for each operand and each height of a register tile"
+    assert text.index("ask:") < text.index("fma"), "before it multiplies"
+
+
+def test_a_dot_of_small_tiles_asks_for_nothing() -> None:
+    a, b, out = torch.randn(8, 64), torch.randn(64, 8), torch.empty(8, 8)
+    kernel = product[(1,)](a, b, out, 64, 8, K=16, BLOCK=8, CARRIED=True, WRAP=False)
+    torch.testing.assert_close(out, a @ b, rtol=1e-4, atol=1e-4)
+    assert "prefetch" not in kernel.asm["llir"]

@@ -100,7 +100,7 @@ def of_reduce(k: Kernel, op: Any, nodes: Sequence[Node]) -> Sequence[Hint | Page
     written = [hint for store in stores if (hint := _of_store(k, store)) is not None]
     if last:
         return written if stores else _next_reads(k, op, shape, nodes) or _pages(k, nodes)
-    shift = _next_round(k, op.parent_block())
+    shift = next_round(k, op.parent_block())
     for hint in written + ([] if shift is None else _moved_loads(k, op, shape, shift)):
         assert hint.pointer.affine is not None
         prefetch(k.b, hint.pointer.affine.base, LINE, hint.write)
@@ -119,7 +119,7 @@ def _next_reads(k: Kernel, op: Any, shape: tuple[int, ...], nodes: Sequence[Node
     """The tiles that the next round will read, unless this loop itself reads what has not been read before: then it
     already reads as fast as it can.
     """
-    shift = _next_round(k, op.parent_block())
+    shift = next_round(k, op.parent_block())
     if shift is None or not k.read_before.issuperset(loads_in(nodes)):
         return []
     return _moved_loads(k, op, shape, shift)
@@ -210,33 +210,29 @@ def _gather(k: Kernel, value: Any, wanted: list[Any]) -> bool:
 # The next round's addresses
 
 
-def _next_round(k: Kernel, block: Any) -> Shift | None:
+def next_round(k: Kernel, block: Any) -> Shift | None:
     """How a scalar changes from this round of the innermost loop (or this program) to the next one."""
-    found = k.rounds.get(block)
-    if found is None:
-        return None
-    index, following = found
-    return lambda value: shifted(k.b, value, index, following())
+    rounds = k.rounds.get(block)
+    return None if rounds is None else lambda value: shifted(k.b, value, rounds)
 
 
-def shifted(b: Builder, value: Value, old: Value, new: Value) -> Value | None:
-    """`value` computed again with `new` in place of `old`; None if it does not depend on that, or not only by adding
-    and multiplying.
+def shifted(b: Builder, value: Value, rounds: Sequence[tuple[Value, Callable[[], Value | None]]]) -> Value | None:
+    """`value` computed again with what comes in place of each value of `rounds`; None if it does not depend on any, or
+    not only by adding and multiplying.
     """
-    memo: dict[Value, Value | None] = {old: new}
-    result = _recomputed(b, value, memo, old)
-    return None if result is value else result
+    memo: dict[Value, Value | None] = {old: following() for old, following in rounds if _depends(value, old)}
+    return _recomputed(b, value, memo, list(memo)) if memo else None
 
 
-def _recomputed(b: Builder, value: Value, memo: dict[Value, Value | None], old: Value) -> Value | None:
+def _recomputed(b: Builder, value: Value, memo: dict[Value, Value | None], olds: Sequence[Value]) -> Value | None:
     if value in memo:
         return memo[value]
     if not isinstance(value, instructions.Instruction):
         return value
-    if not _depends(value, old):
+    if not any(_depends(value, old) for old in olds):
         return value
     memo[value] = None
-    operands = [_recomputed(b, operand, memo, old) for operand in value.operands]
+    operands = [_recomputed(b, operand, memo, olds) for operand in value.operands]
     if value.opname in AGAIN and not any(operand is None for operand in operands):
         memo[value] = AGAIN[value.opname](b, operands, value.type)
     return memo[value]

@@ -13,8 +13,9 @@ from typing import Any
 import llvmlite.ir as ir
 
 from . import spins, uses
+from .ahead import early
 from .attrs import get
-from .build import Value
+from .build import Value, const
 from .kernel import Flow, Kernel, handles
 from .ltypes import Elem, elem_of, shape_of
 from .memory import materialise, materialise_together
@@ -228,7 +229,7 @@ def _counted(
     b.cbranch(compare("<", index, upper), inner, done)
     b.position_at_end(inner)
     k.bind(body.args[0], index)
-    k.rounds[body] = index, lambda: b.add(index, step)
+    k.rounds[body] = [(index, lambda: b.add(index, step))]
     with k.scratch():
         _round(k, body, args, cells)
     index.add_incoming(b.add(index, step), b.block)
@@ -242,9 +243,34 @@ def _round(k: Kernel, body: Any, args: Sequence[Any], cells: Sequence[Cell]) -> 
         k.bind(arg, value)
         if isinstance(value, Buffer):
             k.carried[arg] = value
-    k.block_ops(body)
     last = body.last_op
+    for arg, cell, following in zip(args, cells, last.operands, strict=True):
+        if cell.moves():
+            _note_move(k, body, arg, following)
+    k.block_ops(body)
     _write(k, cells, [k.env[v] for v in last.operands])
+
+
+def _note_move(k: Kernel, body: Any, arg: Any, following: Any) -> None:
+    """Let it be known how the base of a carried tensor changes in a round."""
+    steps: list[Any] = []
+    while following is not arg:
+        following, by = following.owner.operands[:2]
+        steps.append(by)
+    have = k.node(arg)
+    assert have.affine is not None
+    base, unit = have.affine.base, have.elem.pointee.size if have.elem.pointee else 1
+
+    def moved() -> Value | None:
+        total = base
+        for step in steps:
+            node = early(k, step)
+            if not isinstance(node, Node) or node.affine is None:
+                return None
+            total = k.b.iadd(total, k.b.imul(k.b.resize(node.affine.base, base.type), const(base.type, unit)))
+        return total
+
+    k.rounds.setdefault(body, []).append((base, moved))
 
 
 @handles("scf.yield", "scf.condition")

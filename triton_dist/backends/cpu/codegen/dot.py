@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import llvmlite.ir as ir
 
-from . import floats
+from . import floats, upcoming
 from .build import Builder, Value, i64, like
 from .domain import Index, Loop, looped, nest, plan
 from .ltypes import Elem, named
 from .memory import choose, in_versions, versioned
 from .tensor import Buffer, Map, Node
+from .upcoming import Upcoming
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -38,7 +39,7 @@ def multiply(k: Kernel, op: Any, a: Node, b: Node, c: Node, addend: Any) -> None
         right = _operand(k, b, compute, len(b.shape) - 1, contiguous=True)
         batches = a.shape[:-2]
         if not batches:
-            _matmul(k, left, right, target, [])
+            _matmul(k, left, right, target, [], upcoming.of_operands(k, [a, b]))
         else:
             loop = Loop(k.b)
             loop.hoists = [k.b.block]
@@ -137,7 +138,7 @@ def initialise(k: Kernel, target: Buffer, c: Node) -> None:
     versioned(k, walk, lambda loop, chunk: target.store(loop, chunk, loop.vector(source, chunk)), [source])
 
 
-def _matmul(k: Kernel, a: Buffer, b: Buffer, c: Buffer, batch: Sequence[Index]) -> None:
+def _matmul(k: Kernel, a: Buffer, b: Buffer, c: Buffer, batch: Sequence[Index], ahead: Sequence[Upcoming] = ()) -> None:
     rank = len(batch)
     m, n = c.shape[rank:]
     kk = a.shape[-1]
@@ -147,9 +148,14 @@ def _matmul(k: Kernel, a: Buffer, b: Buffer, c: Buffer, batch: Sequence[Index]) 
     spans = row_spans(m, _rows(k.target.vector_registers, columns // width))
     tiles = [(span, _Tile(k, a, b, c, batch, span[2], columns, width, kk)) for span in spans]
 
+    def one(tile: _Tile, i: Value, j: Value) -> None:
+        for operand in ahead:
+            operand.ask(k.b, k.b.iadd(k.b.imul(k.b.udiv(j, i64(columns)), i64(m)), i), tile.rows, m * n // columns)
+        tile.emit(i, j)
+
     def over_rows(j: Value) -> None:
         for span, tile in tiles:
-            _range(k.b, span, lambda i, tile=tile: tile.emit(i, j))
+            _range(k.b, span, lambda i, tile=tile: one(tile, i, j))
 
     _range(k.b, (0, n, columns), over_rows)
 

@@ -103,9 +103,9 @@ class Kernel:
         self.early: set[Any] = set()
         self.read_before: set[Node] = set()
         """Loads that a loop has carried out, and that may be carried out again."""
-        self.rounds: dict[Any, tuple[Value, Callable[[], Value]]] = {}
-        """For the body of a loop, and for the kernel: what counts its rounds (or programs), and how the next is
-        counted.
+        self.rounds: dict[Any, list[tuple[Value, Callable[[], Value | None]]]] = {}
+        """For the body of a loop, and for the kernel: what changes by addition from round to round (or from program to
+        program), and what it is in the next.
         """
         self._arena_at = self._arena_peak = 0
         self.uses = uses.Uses(function)
@@ -529,7 +529,7 @@ def _compile(module: Any, target: Target, contract: bool, checked: bool) -> Code
     for i, arg in enumerate(public[0].body.blocks[0].args):
         kernel.env[arg] = _argument(kernel, i, elem_of(arg.type), shape_of(arg.type))
     x = kernel.pid[0]
-    kernel.rounds[public[0].body.blocks[0]] = x, lambda: kernel.b.add(x, const(I32, 1))
+    kernel.rounds[public[0].body.blocks[0]] = [(x, lambda: kernel.b.add(x, const(I32, 1)))]
     function_body(kernel, public[0], None)
     return kernel.finish()
 
