@@ -190,6 +190,22 @@ def test_truth(kind: str, shape: tuple[int, ...]) -> None:
     assert torch.equal(got.bool(), expected)
 
 
+@triton.jit
+def extremes(x, o, n, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
+    i = tl.arange(0, A)[:, None, None] * B * C + tl.arange(0, B)[None, :, None] * C + tl.arange(0, C)[None, None, :]
+    i += tl.program_id(0) * A * B * C
+    tl.store(o + tl.program_id(0), tl.max(tl.load(x + i, mask=i < n, other=0), axis=None))
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 64), (4, 4, 4), (2, 1, 128), (8, 8, 1)], ids=str)
+def test_a_tile_is_loaded_and_reduced_as_a_whole(shape: tuple[int, int, int]) -> None:
+    """The loop of the reduction sees the load in another shape."""
+    a, b, c = shape
+    x, o = torch.randint(0, 1000, (3, a * b * c), dtype=torch.int32), torch.empty(3, dtype=torch.int32)
+    extremes[(3,)](x, o, x.numel(), A=a, B=b, C=c)
+    assert torch.equal(o, x.max(1).values)
+
+
 def test_whole_tile() -> None:
     """axis=None."""
     a = torch.randn(8, 16, 4)

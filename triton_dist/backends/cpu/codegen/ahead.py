@@ -126,8 +126,9 @@ def _next_reads(k: Kernel, op: Any, shape: tuple[int, ...], nodes: Sequence[Node
 
 
 def _pages(k: Kernel, nodes: Sequence[Node]) -> list[Pages]:
-    """The tiles that this loop is the first to read."""
-    fresh = [load for load in loads_in(nodes) if load not in k.read_before]
+    """The tiles that this loop is the first to read; not those that it sees in another shape."""
+    shape = nodes[0].shape
+    fresh = [load for load in loads_in(nodes) if load not in k.read_before and load.shape == shape]
     hints = (_hint(load.pointer, None, write=False) for load in fresh)
     return [Pages(hint.pointer, hint.size) for hint in hints if hint is not None]
 
