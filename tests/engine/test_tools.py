@@ -319,6 +319,12 @@ def test_a_trace_is_written_when_the_process_ends(tmp_path: Path) -> None:
     assert {p.name for p in (tmp_path / "trace").iterdir()} == {"pe0.json", "pe0.svg"}
 
 
+def test_a_cache_that_keeps_no_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_STORE_BINARY_ONLY", "1")
+    with pytest.raises(errors.ContradictoryKnobs, match=r"TRITON_STORE_BINARY_ONLY is set; .* Unset it"):
+        add.warmup(*inputs(17), 17, BLOCK=8, grid=(3,))
+
+
 def test_a_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     script = tmp_path / "double.py"

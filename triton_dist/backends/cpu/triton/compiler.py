@@ -14,6 +14,7 @@ from triton import knobs as triton_knobs
 from triton.backends.compiler import BaseBackend, GPUTarget
 
 from triton_dist.compiler.garbage import uncollected
+from triton_dist.errors import ContradictoryKnobs
 
 FP8 = ("fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16", "fp8e4b15")
 
@@ -129,6 +130,9 @@ class CpuCompiler(BaseBackend):
         """Stock Triton's own dialects are enough."""
 
     def add_stages(self, stages: dict[str, Any], options: Any, language: Any = None) -> None:
+        if triton_knobs.compilation.store_binary_only:
+            detail = "TRITON_STORE_BINARY_ONLY is set; Triton then keeps binaries of NVIDIA's and AMD's back ends only."
+            raise ContradictoryKnobs(detail=detail, fix="Unset it to compile for the host engine.")
         stages["ttir"] = lambda src, metadata: make_ttir(src, metadata)
         stages["distributed"] = lambda src, metadata: make_distributed(src, metadata)
         stages["llir"] = lambda src, metadata: make_llir(src, metadata, options)
