@@ -82,9 +82,6 @@ def test_the_autotuner_prunes_and_calls_hooks() -> None:
 
 
 def test_perf_report(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("pandas")
-
     def measured(n: int, provider: str) -> float:
         x, y, out = inputs(n)
         return triton.testing.do_bench(lambda: add[(1,)](x, y, out, n, BLOCK=256), warmup=1, rep=1)
