@@ -22,6 +22,14 @@ class Driver:
         self.launches: list[tuple[Any, ...]] = []
         self.made = self.set = self.destroyed = 0
 
+    def cuCtxGetCurrent(self, context: Any) -> int:
+        context._obj.value = 400
+        return 0
+
+    def cuCtxSetCurrent(self, context: Any) -> int:
+        self.status = 0 if context.value == 400 else 1
+        return 0
+
     def cuFuncGetParamInfo(self, function: Any, index: Any, offset: Any, size: Any) -> int:
         if index.value >= len(self.sizes):
             return 1
@@ -166,6 +174,16 @@ def test_what_triton_packs_is_left_to_it(kind: Any) -> None:
 
 def test_a_driver_that_does_not_know_the_parameters() -> None:
     assert made(object()) is None
+
+
+def test_a_thread_without_a_context_gets_the_kernels() -> None:
+    driver = Driver(*SIZES)
+    launch = made(driver)
+    launch(9, [256])
+    driver.status = 201
+    launch(9, [256])
+    assert driver.status == 0
+    assert driver.launches[-1] == ("graph", 77, GRID, 9, parameters(256))
 
 
 @pytest.mark.parametrize("capturing", [False, True])

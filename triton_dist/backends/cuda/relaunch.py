@@ -25,6 +25,8 @@ TYPES: Mapping[str, Any] = {
 SCRATCH = 2
 """Pointers that Triton adds to every kernel's parameters: memory of the kernel's own, and of a profiler's."""
 WARP = 32
+NO_CONTEXT = 201
+"""CUDA_ERROR_INVALID_CONTEXT: this thread has called nothing of CUDA yet."""
 
 Launch = Callable[[int, Sequence[int]], None]
 """Takes a stream, and the values of the parameters that change."""
@@ -88,18 +90,20 @@ class Relaunch:
         self._graph, self._place, self._run = (ctypes.c_void_p() for _ in range(3))
         self._set = self._run, self._place, ctypes.byref(self._node)
         self._known: Sequence[int] | None = None
+        self._context = ctypes.c_void_p()
+        driver.cuCtxGetCurrent(ctypes.byref(self._context))
 
     def __call__(self, stream: int, addresses: Sequence[int]) -> None:
         self._stream.value = stream
         if self._capturing():  # a graph cannot hold the launch of another
             self._fill(addresses)
-            self._check(self._driver.cuLaunchKernel(*self._plain))
+            self._call(self._driver.cuLaunchKernel, *self._plain)
             return
         if addresses != self._known:
             self._change(addresses)
         status = self._driver.cuGraphLaunch(self._run, self._stream)
         if status:
-            self._check(status)
+            self._failed(status, self._driver.cuGraphLaunch, self._run, self._stream)
 
     def _fill(self, addresses: Sequence[int]) -> None:
         for slot, address in zip(self._changing, addresses, strict=True):
@@ -111,16 +115,25 @@ class Relaunch:
         if self._run.value is None:
             self._make()
         else:
-            self._check(self._driver.cuGraphExecKernelNodeSetParams_v2(*self._set))
+            self._call(self._driver.cuGraphExecKernelNodeSetParams_v2, *self._set)
         self._known = list(addresses)
 
     def _make(self) -> None:
         driver, node = self._driver, ctypes.byref(self._node)
-        self._check(driver.cuGraphCreate(ctypes.byref(self._graph), 0))
-        self._check(driver.cuGraphAddKernelNode_v2(ctypes.byref(self._place), self._graph, None, 0, node))
-        self._check(driver.cuGraphInstantiateWithFlags(ctypes.byref(self._run), self._graph, ctypes.c_ulonglong(0)))
+        self._call(driver.cuGraphCreate, ctypes.byref(self._graph), 0)
+        self._call(driver.cuGraphAddKernelNode_v2, ctypes.byref(self._place), self._graph, None, 0, node)
+        self._call(driver.cuGraphInstantiateWithFlags, ctypes.byref(self._run), self._graph, ctypes.c_ulonglong(0))
 
-    def _check(self, status: int) -> None:
+    def _call(self, function: Any, *arguments: Any) -> None:
+        status = function(*arguments)
+        if status:
+            self._failed(status, function, *arguments)
+
+    def _failed(self, status: int, function: Any, *arguments: Any) -> None:
+        """A call of the driver: again, in the context of the kernel, if this thread had none; else an error."""
+        if status == NO_CONTEXT:
+            self._driver.cuCtxSetCurrent(self._context)
+            status = function(*arguments)
         if status:
             text = ctypes.c_char_p()
             self._driver.cuGetErrorString(status, ctypes.byref(text))
