@@ -169,8 +169,71 @@ def test_parts_may_be_summed_where_they_lie(begin: int) -> None:
     run_pes(scatter, 3)
 
 
+@pytest.mark.parametrize("pes", PES)
+def test_sums_may_replace_parts_that_others_read(pes: int) -> None:
+    """`out` in `input` itself, whichever part."""
+    count = 9000
+
+    def scatter() -> None:
+        me = shmem.my_pe()
+        with ReduceScatter((count,), torch.int64, pull=True) as op:
+            assert op.input is not None
+            for call in range(2 * pes):
+                inputs = [data_of(pe, call, pes * count, torch.int64).view(pes, count) for pe in range(pes)]
+                op.input.copy_(inputs[me])
+                found = op(op.input, op.input[(me + call) % pes])
+                assert found.data_ptr() == op.input[(me + call) % pes].data_ptr()
+                torch.testing.assert_close(found, torch.stack(inputs)[:, me].sum(0), rtol=0, atol=0)
+
+    run_pes(scatter, pes)
+
+
+@pytest.mark.parametrize("pes", PES)
+def test_parts_may_be_a_view_of_the_input(pes: int) -> None:
+    def scatter() -> None:
+        me = shmem.my_pe()
+        inputs = [data_of(pe, 0, pes * pes).view(pes, pes) for pe in range(pes)]
+        with ReduceScatter((pes,), torch.float32, pull=True) as op:
+            assert op.input is not None
+            op.input.copy_(inputs[me])
+            torch.testing.assert_close(op(op.input.T), torch.stack(inputs)[:, :, me].sum(0), rtol=0, atol=0)
+
+    run_pes(scatter, pes)
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0)])
+@pytest.mark.parametrize("pes", PES)
+def test_nothing_may_be_sent(pes: int, shape: tuple[int, ...]) -> None:
+    def send() -> None:
+        nothing = torch.zeros(shape)
+        for option in (False, True):
+            with AllGather(shape, torch.float32, direct=option) as gather:
+                assert gather(nothing).shape == (pes, *shape)
+            with ReduceScatter(shape, torch.float32, pull=option) as scatter:
+                assert scatter(torch.zeros(pes, *shape)).shape == shape
+            with AllReduce(shape, torch.float32, algorithm="two-shot" if option else "one-shot") as reduce:
+                assert reduce(nothing).shape == shape
+
+    run_pes(send, pes)
+
+
 def wrong_calls() -> dict[str, object]:
     return {
+        "AllReduce: algorithm is 'ring'; it must be one of one-shot, two-shot": lambda: AllReduce(
+            (4,), torch.float32, algorithm="ring"  # type: ignore[arg-type]
+        ),
+        "AllReduce: source is a list; it must be a torch.Tensor": lambda: (
+            AllReduce((4,), torch.float32)([0.0] * 4)  # type: ignore[arg-type]
+        ),
+        "AllGather: shard is torch.sparse_coo; it must be dense: shard.to_dense()": lambda: (
+            AllGather((4,), torch.float32)(torch.zeros(4).to_sparse())
+        ),
+        "AllGather: Triton has no torch.complex64; torch.view_as_real makes real numbers of it": lambda: (
+            AllGather((4,), torch.complex64)
+        ),
+        "a sum over the PEs: torch.float8_e5m2 is too coarse for sums; convert it to a wider type": lambda: (
+            ReduceScatter((4,), torch.float8_e5m2)
+        ),
         "AllReduce: source is 3 torch.float32; it must be 4 torch.float32": lambda: (
             AllReduce((4,), torch.float32)(torch.zeros(3))
         ),

@@ -10,9 +10,16 @@ from typing import Any
 import pytest
 import torch
 
-from triton_dist import shmem
+from triton_dist import kernels, shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels import AllGatherMatmul, GemmReduceScatter, MatmulAllReduce, MatmulReduceScatter
+from triton_dist.kernels import (
+    AllGatherGemm,
+    AllGatherMatmul,
+    GemmAllReduce,
+    GemmReduceScatter,
+    MatmulAllReduce,
+    MatmulReduceScatter,
+)
 from triton_dist.kernels.gemm_reduce_scatter import Tiles
 from triton_dist.testing import run_pes
 
@@ -118,7 +125,141 @@ def test_matmul_all_reduce(pes: int, m: int) -> None:
     run_pes(multiply, pes)
 
 
+SCATTERS: dict[str, Callable[[int, int], Any]] = {
+    "one kernel": lambda m, n: GemmReduceScatter(m, n, torch.float32),
+    "copies": lambda m, n: MatmulReduceScatter(m, n, torch.float32),
+    "stores": lambda m, n: MatmulReduceScatter(m, n, torch.float32, pieces=0),
+}
+
+
+@pytest.mark.parametrize("kind", SCATTERS)
+@pytest.mark.parametrize("pes", PES)
+def test_a_sum_may_be_a_factor_of_the_next(pes: int, kind: str) -> None:
+    size = 70
+
+    def multiply() -> None:
+        me = shmem.my_pe()
+        factors = [numbers(size, size, pe) for pe in range(pes)]
+        with SCATTERS[kind](size, size) as op:
+            found = factors[me]
+            for call in range(3):
+                wide = [numbers(pes * size, size, 10 * call + pe).sign() for pe in range(pes)]
+                total = sum(a @ b for a, b in zip(wide, factors, strict=True))
+                factors = list(total.split(size))  # type: ignore[union-attr]
+                found = op(wide[me], found)
+                equal(found, factors[me])
+            if pes == 1:
+                equal(op(found, found), factors[0] @ factors[0])
+
+    run_pes(multiply, pes)
+
+
+@pytest.mark.parametrize("pes", PES)
+def test_a_product_may_replace_its_factors(pes: int) -> None:
+    m, k = 64, 64 * pes
+
+    def multiply() -> None:
+        me = shmem.my_pe()
+        with AllGatherMatmul(m, k, torch.float32) as op:
+            for call in range(2 * pes):
+                shards = [numbers(m, k, 10 * call + pe) for pe in range(pes)]
+                b = numbers(k, k, 100 + me)
+                expected = torch.cat(shards) @ b
+                if call < pes:
+                    out = torch.empty(k, k)
+                    rows = out[call * m : (call + 1) * m]
+                    equal(op(rows.copy_(shards[me]), b, out), expected)
+                else:
+                    equal(op(shards[me], b, b), expected)
+
+    run_pes(multiply, pes)
+
+
+@pytest.mark.parametrize("size", [(0, 4, 4), (4, 0, 4), (4, 4, 0), (0, 0, 0)])
+@pytest.mark.parametrize("pes", PES)
+def test_sizes_may_be_zero(pes: int, size: tuple[int, int, int]) -> None:
+    m, n, k = size
+
+    def multiply() -> None:
+        for make in (*SCATTERS.values(), lambda m, n: MatmulAllReduce(m, n, torch.float32), GemmAllReduce):
+            with make(m, n) as op:
+                summed = isinstance(op, MatmulAllReduce | GemmAllReduce)
+                for _ in range(2):
+                    a = torch.ones(m if summed else pes * m, k)
+                    equal(op(a, torch.ones(k, n)), torch.full((m, n), k * pes * 1.0))
+        for gather in (AllGatherMatmul, AllGatherGemm):
+            with gather(m, k, torch.float32) as op:
+                for _ in range(2):
+                    equal(op(torch.ones(m, k), torch.ones(k, n)), torch.full((pes * m, n), k * 1.0))
+
+    run_pes(multiply, pes)
+
+
+@pytest.mark.parametrize("gather", [AllGatherMatmul, AllGatherGemm])
+@pytest.mark.parametrize("pes", PES)
+def test_a_pe_may_have_no_columns(pes: int, gather: Callable[..., Any]) -> None:
+    """It still keeps step with the others."""
+
+    def multiply() -> None:
+        me = shmem.my_pe()
+        with gather(65, 33, torch.float32) as op:
+            for call in range(20):
+                shards, b = [numbers(65, 33, call + pe) for pe in range(pes)], numbers(33, 40 if me else 0, call)
+                equal(op(shards[me], b), torch.cat(shards) @ b)
+
+    run_pes(multiply, pes)
+
+
+REFUSED: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "is on meta": lambda a: a.to("meta"),
+    "must be dense": lambda a: a.to_sparse(),
+    "must be a torch.Tensor": lambda _: None,  # type: ignore[return-value, arg-type]
+    "must be [0-9a-z]* x": lambda a: a[:1],
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED)
+@pytest.mark.parametrize("name", ["GemmReduceScatter", "MatmulReduceScatter", "AllGatherMatmul", "AllGatherGemm"])
+def test_a_refused_call_is_none(name: str, refused: str) -> None:
+    """PEs that were refused different numbers of calls are still in step."""
+    make = getattr(kernels, name)
+
+    def multiply() -> None:
+        me = shmem.my_pe()
+        with make(4, 4, torch.float32) as op:
+            a, b = torch.ones(4 if "Gather" in name else 8, 4), torch.eye(4)
+            for call in range(6):
+                for _ in range(me + call % 2):
+                    with pytest.raises(ArgumentError, match=f"a .*{refused}"):
+                        op(REFUSED[refused](a), b)
+                found = op(a * (call + me), b)
+                gathered = torch.tensor([call] * 4 + [call + 1] * 4)[:, None].expand(8, 4).float()
+                equal(found, gathered if "Gather" in name else torch.full((4, 4), 2 * call + 1.0))
+
+    run_pes(multiply, 2)
+
+
+def asks_for_a_gradient(op: Any) -> object:
+    return op(torch.zeros(4, 4, requires_grad=True), torch.zeros(4, 4))
+
+
 WRONG: dict[str, Callable[[], object]] = {
+    **{
+        f"{kind.__name__}: an operand requires a gradient; call it under torch.no_grad()": (
+            lambda kind=kind: asks_for_a_gradient(kind(4, 4, torch.float32))
+        )
+        for kind in (AllGatherMatmul, MatmulReduceScatter, MatmulAllReduce)
+    },
+    **{
+        f"{kind.__name__}: it multiplies floats of up to 32 bits, not torch.float64. {instead} multiplies whatever "
+        "torch does": (lambda kind=kind: kind(4, 4, torch.float64))
+        for kind, instead in ((GemmReduceScatter, "MatmulReduceScatter"), (AllGatherGemm, "AllGatherMatmul"))
+    },
+    "GemmAllReduce: it multiplies floats of up to 32 bits, not torch.int8. MatmulAllReduce multiplies whatever torch "
+    "does": lambda: GemmAllReduce(4, 4)(torch.zeros(4, 4).char(), torch.zeros(4, 4).char()),
+    "AllGatherMatmul: out is expanded: several of its elements are one": lambda: AllGatherMatmul(4, 4, torch.float32)(
+        torch.zeros(4, 4), torch.zeros(4, 4), torch.zeros(1, 4).expand(4, 4)
+    ),
     "AllGatherMatmul: first is 3; it must be from 1 to 4, or left out": lambda: AllGatherMatmul(
         4, 4, torch.float32, first=3
     ),

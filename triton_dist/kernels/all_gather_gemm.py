@@ -13,7 +13,7 @@ import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.exchange import Collective, Exchange, check_operand
-from triton_dist.kernels.gemm import dot_tile
+from triton_dist.kernels.gemm import check_type, dot_tile
 
 
 @triton.jit
@@ -45,7 +45,8 @@ def _multiply(
 ):
     """Compute every `workers`-th tile: those of the own shard first, then in the order in which shards arrive."""
     me, pes = dl.rank(), dl.num_ranks()
-    row_blocks, column_blocks = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    # A PE without columns waits too.
+    row_blocks, column_blocks = tl.cdiv(M, BLOCK_M), tl.maximum(tl.cdiv(N, BLOCK_N), 1)
     tiles = row_blocks * column_blocks
     for tile in range(worker, pes * tiles, workers):
         step = tile // tiles
@@ -102,6 +103,7 @@ class AllGatherGemm(Collective):
         workers: int = 3,
         blocks: tuple[int, int, int] = (64, 64, 32),
     ) -> None:
+        check_type("AllGatherGemm", dtype, "AllGatherMatmul")
         self.m, self.k, self.dtype = m, k, dtype
         self.pushers, self.workers, self.blocks = pushers, workers, blocks
         pes = shmem.n_pes()
@@ -109,11 +111,13 @@ class AllGatherGemm(Collective):
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Multiply all PEs' `a` (each m x k, PE by PE) by this PE's `b` (k x n)."""
-        check_operand("AllGatherGemm", "a", a, (self.m, self.k), self.dtype)
-        check_operand("AllGatherGemm", "b", b, (self.k, None), self.dtype)
-        turn = self._exchange.turn()
+        check_operand("AllGatherGemm", "a", a, (self.m, self.k), self.dtype, self._exchange.device)
+        check_operand("AllGatherGemm", "b", b, (self.k, None), self.dtype, self._exchange.device)
         n = b.shape[1]
         c = torch.empty((shmem.n_pes() * self.m, n), dtype=a.dtype, device=a.device)
+        if not a.numel():  # on no PE
+            return c.zero_()
+        turn = self._exchange.turn()
         block_m, block_n, block_k = self.blocks
         all_gather_gemm_kernel[(self.pushers + self.workers,)](
             a.contiguous(), b.contiguous(), c, turn.buffer, turn.signals, self.m, n, self.k, turn.epoch,

@@ -11,7 +11,8 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.exchange import Collective, check_operand
+from triton_dist.kernels.exchange import Collective, check_no_gradient, check_operand
+from triton_dist.kernels.overlap import apart
 from triton_dist.kernels.side_stream import SideStream
 from triton_dist.kernels.stage import Stage
 
@@ -27,19 +28,23 @@ class AllGatherMatmul(Collective):
         pes = shmem.n_pes()
         self.m, self.k, self.dtype = m, k, dtype
         self.first = m if first is None else first
-        if not 0 < self.first <= m or (self.first < m and pes != 2):
-            detail = f"first is {first}; it must be from 1 to {m}" + (", or left out" if pes != 2 else "")
+        if not min(1, m) <= self.first <= m or (self.first < m and pes != 2):
+            detail = f"first is {self.first}; it must be from 1 to {m}" + (", or left out" if pes != 2 else "")
             raise ArgumentError(op="AllGatherMatmul", detail=detail)
         self._stage = Stage((pes, m, k), dtype, pes)
         self._push, self._keep = SideStream(), SideStream()
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """Multiply all PEs' `a` (each m x k, PE by PE) by this PE's `b` (k x n)."""
-        check_operand("AllGatherMatmul", "a", a, (self.m, self.k), self.dtype)
-        check_operand("AllGatherMatmul", "b", b, (self.k, None), self.dtype)
+        check_operand("AllGatherMatmul", "a", a, (self.m, self.k), self.dtype, self._stage.buffer.device)
+        check_operand("AllGatherMatmul", "b", b, (self.k, None), self.dtype, self._stage.buffer.device)
+        check_no_gradient("AllGatherMatmul", a, b, *(() if out is None else (out,)))
         pes, me, n = shmem.n_pes(), shmem.my_pe(), b.shape[1]
         c = torch.empty((pes * self.m, n), dtype=a.dtype, device=a.device) if out is None else out
-        check_operand("AllGatherMatmul", "out", c, (pes * self.m, n), self.dtype)
+        check_operand("AllGatherMatmul", "out", c, (pes * self.m, n), self.dtype, self._stage.buffer.device)
+        if c.numel() and any(stride == 0 and size > 1 for size, stride in zip(c.shape, c.stride(), strict=True)):
+            raise ArgumentError(op="AllGatherMatmul", detail="out is expanded: several of its elements are one")
+        a, b = apart(a, c), apart(b, c)
         self._stage.lend()
         with self._push.fork():
             for step in range(1, pes):  # first to the one that needs it first

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 import triton
 
 from triton_dist import shmem
+from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Counted, Plan, plan_for
 from triton_dist.kernels.exchange import check_operand
 from triton_dist.kernels.reduction import ONE_SHOT, TWO_SHOT, accumulator_of, reduction_kernel
@@ -44,6 +45,10 @@ class AllReduce(Counted):
     ) -> None:
         self.shape, count, pes = shape, math.prod(shape), shmem.n_pes()
         self.algorithm = algorithm or algorithm_for(count * dtype.itemsize, pes)
+        if self.algorithm not in get_args(Algorithm):
+            detail = f"algorithm is {algorithm!r}; it must be one of {', '.join(get_args(Algorithm))}"
+            raise ArgumentError(op="AllReduce", detail=detail)
+        accumulator = accumulator_of(dtype)
         one = self.algorithm == "one-shot"
         # Parts that are multiples of 16 elements keep accesses wide.
         self._part = count if one else triton.cdiv(count, 16 * pes) * 16
@@ -55,7 +60,7 @@ class AllReduce(Counted):
             self.result = self._make_symmetric((count,)).view(shape)
         self._launch = self._repeated(reduction_kernel, [
             EACH_TIME, self._stage, self.result, self._signals, self._numbers, count, self._part, self.plan.piece,
-            self._pieces, ONE_SHOT if one else TWO_SHOT, accumulator_of(dtype), self.plan.block, pes,
+            self._pieces, ONE_SHOT if one else TWO_SHOT, accumulator, self.plan.block, pes,
         ])  # fmt: skip
 
     def __call__(self, source: torch.Tensor) -> torch.Tensor:

@@ -10,7 +10,7 @@ and signals exist twice, used in turn, and a signal's value is the number of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,6 +19,7 @@ import triton.language as tl
 
 import triton_dist.language as dl
 from triton_dist import shmem
+from triton_dist.errors import ArgumentError
 from triton_dist.kernels.exchange import Collective
 from triton_dist.kernels.repeated import Repeated
 from triton_dist.language.extra.language_extra import __syncthreads, ntid, tid
@@ -99,7 +100,11 @@ class Counted(Collective):
     """Owns the memory of a counted collective: symmetric staging memory (twice), signals, the number of the call."""
 
     def __init__(self, stage: Sequence[int], dtype: torch.dtype, count: int, phases: int, plan: Plan) -> None:
+        if dtype.is_complex:
+            detail = f"Triton has no {dtype}; torch.view_as_real makes real numbers of it"
+            raise ArgumentError(op=type(self).__name__, detail=detail)
         self.dtype, self.phases, self.plan = dtype, phases, plan
+        self._empty = count == 0
         self._pieces = max(1, triton.cdiv(count, self.plan.piece))
         self._programs = min(self.plan.programs, self._pieces)
         self._numbers = torch.zeros(self._programs, dtype=torch.int64, device=shmem.device())
@@ -114,7 +119,9 @@ class Counted(Collective):
 
     def _repeated(
         self, kernel: triton.JITFunction, arguments: Sequence[object], apart: Sequence[torch.Tensor] | None = None
-    ) -> Repeated:
+    ) -> Callable[..., None]:
+        if self._empty:  # on every PE
+            return lambda *_: None
         return Repeated(kernel, self._programs, arguments, self.plan.warps, apart)
 
     def free(self) -> None:

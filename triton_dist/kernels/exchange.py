@@ -30,10 +30,25 @@ class Collective(AbstractContextManager["Collective"], ABC):
 
 
 def check_operand(
-    op: str, name: str, operand: torch.Tensor, shape: Sequence[int | None], dtype: torch.dtype | None
+    op: str,
+    name: str,
+    operand: torch.Tensor,
+    shape: Sequence[int | None],
+    dtype: torch.dtype | None,
+    device: torch.device | None = None,
 ) -> None:
-    """Raise unless `operand` has this shape and type; None stands for any."""
+    """Raise unless `operand` is an ordinary tensor of this shape and type, on this device; None stands for any.
+
+    An operation looks at all that its launches would refuse before it tells the other PEs of a call: they could not
+    tell the next call from one that was begun and given up.
+    """
+    if not isinstance(operand, torch.Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(op=op, detail=f"{name} is a {type(operand).__name__}; it must be a torch.Tensor")
     found = operand.shape
+    if operand.layout is not torch.strided:
+        raise ArgumentError(op=op, detail=f"{name} is {operand.layout}; it must be dense: {name}.to_dense()")
+    if device is not None and operand.device != device:
+        raise ArgumentError(op=op, detail=f"{name} is on {operand.device}; this PE is on {device}")
     if found == shape and operand.dtype == dtype:
         return
     fits = len(found) == len(shape) and all(want in (None, have) for want, have in zip(shape, found, strict=True))
@@ -42,6 +57,12 @@ def check_operand(
     wanted = " x ".join("any" if want is None else str(want) for want in shape)
     have = " x ".join(map(str, found))
     raise ArgumentError(op=op, detail=f"{name} is {have} {operand.dtype}; it must be {wanted} {dtype or ''}".rstrip())
+
+
+def check_no_gradient(op: str, *operands: torch.Tensor) -> None:
+    """For products that torch stores where it is told: it refuses to, when it should also remember how to derive."""
+    if torch.is_grad_enabled() and any(operand.requires_grad for operand in operands):
+        raise ArgumentError(op=op, detail="an operand requires a gradient; call it under torch.no_grad()")
 
 
 @dataclass(frozen=True)
@@ -72,6 +93,10 @@ class Exchange:
         self._buffers = shmem.create_tensor((2, *shape), dtype)
         self._signals = [shmem.create_signals(signals) for _ in range(2)]
         self._calls = 0
+
+    @property
+    def device(self) -> torch.device:
+        return self._buffers.device
 
     def turn(self) -> Turn:
         """Begin the next call."""

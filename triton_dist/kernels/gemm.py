@@ -1,8 +1,20 @@
 # SPDX-License-Identifier: MIT
 """What kernels that multiply share."""
 
+from __future__ import annotations
+
+import torch
 import triton
 import triton.language as tl
+
+from triton_dist.errors import ArgumentError
+
+
+def check_type(op: str, dtype: torch.dtype, instead: str) -> None:
+    """Tiles are summed in fp32."""
+    if not dtype.is_floating_point or dtype.itemsize > 4:
+        detail = f"it multiplies floats of up to 32 bits, not {dtype}. {instead} multiplies whatever torch does"
+        raise ArgumentError(op=op, detail=detail)
 
 
 @triton.jit

@@ -13,7 +13,7 @@ import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.exchange import Collective, Exchange, check_operand
-from triton_dist.kernels.gemm import dot_tile
+from triton_dist.kernels.gemm import check_type, dot_tile
 
 
 @triton.jit
@@ -89,8 +89,9 @@ class GemmAllReduce(Collective):
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Multiply this PE's `a` (m x k) by its `b` (k x n) and sum over the PEs; the result has the type of `a`."""
-        check_operand("GemmAllReduce", "a", a, (self.m, None), None)
-        check_operand("GemmAllReduce", "b", b, (a.shape[1], self.n), a.dtype)
+        check_operand("GemmAllReduce", "a", a, (self.m, None), None, self._exchange.device)
+        check_operand("GemmAllReduce", "b", b, (a.shape[1], self.n), a.dtype, self._exchange.device)
+        check_type("GemmAllReduce", a.dtype, "MatmulAllReduce")
         turn = self._exchange.turn()
         c = torch.empty((self.m, self.n), dtype=a.dtype, device=a.device)
         block_m, block_n, block_k = self.blocks

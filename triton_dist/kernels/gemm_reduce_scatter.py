@@ -17,7 +17,8 @@ import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.counted import call_done, call_number
 from triton_dist.kernels.exchange import Collective, check_operand
-from triton_dist.kernels.gemm import place_tile
+from triton_dist.kernels.gemm import check_type, place_tile
+from triton_dist.kernels.overlap import apart
 
 
 @triton.jit
@@ -129,6 +130,7 @@ class GemmReduceScatter(Collective):
     """
 
     def __init__(self, m: int, n: int, dtype: torch.dtype, *, tiles: Tiles | None = None) -> None:
+        check_type("GemmReduceScatter", dtype, "MatmulReduceScatter")
         self.m, self.n, self.dtype = m, n, dtype
         device = shmem.device()
         self.tiles = tiles or (HOST if device.type == "cpu" else Tiles().fitting(device, dtype.itemsize))
@@ -142,11 +144,13 @@ class GemmReduceScatter(Collective):
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Multiply this PE's `a` (n_pes * m x k) by its `b` (k x n), sum over the PEs; valid until the next call."""
-        check_operand("GemmReduceScatter", "a", a, (shmem.n_pes() * self.m, None), self.dtype)
-        check_operand("GemmReduceScatter", "b", b, (a.shape[1], self.n), self.dtype)
+        check_operand("GemmReduceScatter", "a", a, (shmem.n_pes() * self.m, None), self.dtype, self._result.device)
+        check_operand("GemmReduceScatter", "b", b, (a.shape[1], self.n), self.dtype, self._result.device)
+        # Programs store their tiles while others still read.
+        a, b = (apart(operand, self._result).contiguous() for operand in (a, b))
         tiles, k = self.tiles, a.shape[1]
         gemm_reduce_scatter_kernel[(self._programs,)](
-            a.contiguous(), b.contiguous(), self._result, self._stage, self._signals, self._numbers, self.m, self.n, k,
+            a, b, self._result, self._stage, self._signals, self._numbers, self.m, self.n, k,
             BLOCK_M=tiles.m, BLOCK_N=tiles.n, BLOCK_K=tiles.k, GROUP=tiles.group,
             EVEN_M=self.m % tiles.m == 0, EVEN_K=k % tiles.k == 0, OTHERS=self._others,
             num_warps=tiles.warps, num_stages=tiles.stages,

@@ -7,7 +7,7 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.kernels.all_reduce import AllReduce
-from triton_dist.kernels.exchange import Collective, check_operand
+from triton_dist.kernels.exchange import Collective, check_no_gradient, check_operand
 
 
 class MatmulAllReduce(Collective):
@@ -23,8 +23,9 @@ class MatmulAllReduce(Collective):
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Multiply this PE's `a` (m x k) by its `b` (k x n) and sum over the PEs; valid until the next call."""
-        check_operand("MatmulAllReduce", "a", a, (self.m, None), self.dtype)
-        check_operand("MatmulAllReduce", "b", b, (a.shape[1], self.n), self.dtype)
+        check_operand("MatmulAllReduce", "a", a, (self.m, None), self.dtype, self._product.device)
+        check_operand("MatmulAllReduce", "b", b, (a.shape[1], self.n), self.dtype, self._product.device)
+        check_no_gradient("MatmulAllReduce", a, b)
         return self._all_reduce(torch.matmul(a, b, out=self._product))
 
     def free(self) -> None:

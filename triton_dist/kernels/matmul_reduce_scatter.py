@@ -11,8 +11,9 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.exchange import Collective, check_operand
+from triton_dist.kernels.exchange import Collective, check_no_gradient, check_operand
 from triton_dist.kernels.gemm_reduce_scatter import GemmReduceScatter
+from triton_dist.kernels.overlap import apart
 from triton_dist.kernels.side_stream import SideStream
 from triton_dist.kernels.stage import Stage
 
@@ -42,17 +43,22 @@ class MatmulReduceScatter(Collective):
         self._push = SideStream()
         self._products = torch.empty((others if self._pieces else 0, m, n), dtype=dtype, device=shmem.device())
         # Where there are several products of others to sum. A single one is where the own one is added.
-        self._total = torch.empty((m if others > 1 else 0, n), dtype=dtype, device=shmem.device())
+        self._sums = others > 1
+        total = torch.empty((m, n), dtype=dtype, device=shmem.device()) if self._sums else None
+        self._result = self._stage.buffer[0] if total is None else total
 
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Multiply this PE's `a` (n_pes * m x k) by its `b` (k x n), sum over the PEs; valid until the next call."""
         if self._fused is not None:
             return self._fused(a, b)
         pes, m, me = shmem.n_pes(), self.m, shmem.my_pe()
-        check_operand("MatmulReduceScatter", "a", a, (pes * m, None), self.dtype)
-        check_operand("MatmulReduceScatter", "b", b, (a.shape[1], self.n), self.dtype)
+        check_operand("MatmulReduceScatter", "a", a, (pes * m, None), self.dtype, self._result.device)
+        check_operand("MatmulReduceScatter", "b", b, (a.shape[1], self.n), self.dtype, self._result.device)
+        check_no_gradient("MatmulReduceScatter", a, b)
+        # What the last call returned is written from here on.
+        a, b = apart(a, self._result), apart(b, self._result)
         if pes == 1:
-            return torch.matmul(a, b, out=self._stage.buffer[0])
+            return torch.matmul(a, b, out=self._result)
         self._stage.lend()
         for step in range(1, pes):
             target = (me + step) % pes
@@ -79,20 +85,20 @@ class MatmulReduceScatter(Collective):
 
     def _sum(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         pieces, stage = max(1, self._pieces), self._stage
-        total = self._total if self._total.numel() else stage.buffer[0]
         for slot in range(pieces, len(stage.buffer) * pieces):
             stage.await_told(slot)
         for piece, rows in enumerate(self._rows()):
             # The first pieces of the neighbour are here while its last are still on their way.
             stage.await_told(piece)
-            if self._total.numel():
-                torch.sum(stage.buffer[:, rows], 0, out=total[rows])
-            total[rows].addmm_(a[rows], b)
-        return total
+            if self._sums:
+                torch.sum(stage.buffer[:, rows], 0, out=self._result[rows])
+            self._result[rows].addmm_(a[rows], b)
+        return self._result
 
     def _rows(self) -> list[slice]:
-        height = self.m // max(1, self._pieces)
-        return [slice(begin, begin + height) for begin in range(0, self.m, height)]
+        pieces = max(1, self._pieces)
+        height = self.m // pieces
+        return [slice(piece * height, (piece + 1) * height) for piece in range(pieces)]
 
     def free(self) -> None:
         (self._fused or self._stage).free()

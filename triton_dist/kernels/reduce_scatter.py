@@ -11,6 +11,7 @@ from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Counted, Plan, plan_for
 from triton_dist.kernels.exchange import check_operand
+from triton_dist.kernels.overlap import apart, overlap
 from triton_dist.kernels.reduction import SCATTER, accumulator_of, pull_reduction_kernel, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
 
@@ -34,11 +35,12 @@ class ReduceScatter(Counted):
         self.shape, self._whole, self.input = shape, (pes, *shape), None
         if pull is None:
             pull = count * dtype.itemsize >= PULL_BYTES and shmem.adapter().shares_device()
+        accumulator = accumulator_of(dtype)
         plan = plan or plan_for(count, dtype.itemsize)
         super().__init__((1,) if pull else (pes, *shape), dtype, count, 2 if pull else 1, plan)
         self.result = torch.empty(shape, dtype=dtype, device=shmem.device())
         of_all = self._signals, self._numbers
-        how = accumulator_of(dtype), self.plan.block, pes
+        how = accumulator, self.plan.block, pes
         if pull:
             self.input = self._make_symmetric((pes, *shape))
             arguments = [self.input, EACH_TIME, *of_all, count, self.plan.piece, self._pieces, *how]
@@ -59,6 +61,9 @@ class ReduceScatter(Counted):
             self._launch(parts.contiguous(), out)
         else:
             if parts.data_ptr() != self.input.data_ptr() or not parts.is_contiguous():
-                self.input.copy_(parts)
+                self.input.copy_(apart(parts, self.input))
+            if overlap(out, self.input):  # which others still read while this PE stores its sums
+                self._launch(self.result)
+                return out.copy_(self.result)
             self._launch(out)
         return out

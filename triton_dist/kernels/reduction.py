@@ -11,6 +11,7 @@ import triton.language as tl
 
 import triton_dist
 import triton_dist.language as dl
+from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import await_all, call_done, call_number, slots_of, tell_all
 
 SCATTER = tl.constexpr(0)
@@ -135,6 +136,9 @@ def pull_reduction_kernel(
 
 def accumulator_of(dtype: torch.dtype) -> tl.dtype:
     """The type in which values of `dtype` are summed."""
+    if dtype.is_floating_point and dtype.itemsize == 1:
+        detail = f"{dtype} is too coarse for sums; convert it to a wider type"
+        raise ArgumentError(op="a sum over the PEs", detail=detail)
     if dtype.is_floating_point:
         return tl.float64 if dtype == torch.float64 else tl.float32
     return tl.int64 if dtype.itemsize == 8 else tl.int32

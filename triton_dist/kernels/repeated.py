@@ -12,6 +12,7 @@ from triton.runtime import driver
 
 from triton_dist import backends, shmem
 from triton_dist.errors import ArgumentError
+from triton_dist.kernels.overlap import overlap
 
 ALIGNMENT = 16
 """What Triton asks of a pointer: it compiles another variant for one that is not a multiple of it."""
@@ -57,7 +58,7 @@ class Repeated:
 
     def _look(self, tensors: Sequence[torch.Tensor]) -> None:
         """Other tensors than last time, or somebody listens."""
-        if self._apart is not None and any(_overlap(tensors[0], other) for other in (*self._apart, *tensors[1:])):
+        if self._apart is not None and any(overlap(tensors[0], other) for other in (*self._apart, *tensors[1:])):
             self._last = None
             self._look_at([tensors[0].clone(), *tensors[1:]])
         else:
@@ -116,12 +117,6 @@ class Repeated:
 
 Launch = Callable[[int, Sequence[int]], None]
 """Takes a stream and the addresses of what this launch brings."""
-
-
-def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Of contiguous tensors."""
-    begin, start = one.data_ptr(), other.data_ptr()
-    return begin < start + other.nbytes and start < begin + one.nbytes
 
 
 def _hooks() -> Any:
