@@ -106,6 +106,15 @@ def test_a_store_outside_leaves_memory_alone() -> None:
     assert target.abs().sum() == 0
 
 
+@pytest.mark.parametrize("element", [0, 3, -2])
+def test_a_tensor_without_elements(element: int) -> None:
+    """A view of a larger one, too."""
+    for target in (torch.zeros(0), torch.zeros(64)[8:8]):
+        with pytest.raises(errors.OutOfBounds) as caught:
+            scatter_scalar[(1,)](target, element)
+        assert f"element {element} of argument 'target', which is a tensor without elements" in str(caught.value)
+
+
 def test_an_atomic_outside() -> None:
     with pytest.raises(errors.OutOfBounds, match="element 7 of argument 'counter'"):
         add_to[(1,)](torch.zeros(4, dtype=torch.int32), 7)

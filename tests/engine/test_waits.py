@@ -224,6 +224,14 @@ def test_an_address_outside_the_heap() -> None:
         testing.run_pes(main, 2)
 
 
+def test_the_address_of_a_tensor_without_elements() -> None:
+    def main(pe: int) -> None:
+        look_at[(1,)](shmem.create_tensor((0,), torch.float32), torch.zeros(4), 1 - pe)
+
+    with pytest.raises(errors.NullAddressInKernel, match="the pointer is null, as that of a tensor without elements is"):
+        testing.run_pes(main, 2)
+
+
 KILLED = """
     import os, signal, sys, torch, triton, triton.language as tl
     import triton_dist.language as dl

@@ -55,7 +55,11 @@ def explain(
 
 _BAD_ARGUMENTS: dict[int, Callable[[state.Fault, dict[str, Any]], Exception]] = {
     BAD_PE: lambda f, common: errors.PeOutOfRangeInKernel(**common, got=f.seen, n_pes=f.expected),
-    FOREIGN: lambda f, common: errors.ForeignAddressInKernel(**common, address=_describe(f.slot), peer=f.seen),
+    FOREIGN: lambda f, common: (
+        errors.ForeignAddressInKernel(**common, address=_describe(f.slot), peer=f.seen)
+        if f.slot
+        else errors.NullAddressInKernel(**common, peer=f.seen)
+    ),
     BAD_OP: lambda f, common: errors.BadSignalOpInKernel(**common, got=f.seen),
     BAD_COUNT: lambda f, common: errors.BadCountInKernel(**common, got=f.seen),
     TOO_LONG: lambda f, common: errors.TransferTooLongInKernel(

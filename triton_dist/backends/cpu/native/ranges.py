@@ -29,6 +29,9 @@ class Span:
 
     def describe(self, address: int) -> str:
         """How far an address outside is off."""
+        if not self.start:
+            offset = ctypes.c_int64(address).value // self.size
+            return f"element {offset} of argument {self.name!r}, which is a tensor without elements"
         offset = (address - self.start) // self.size
         count = (self.last - self.start) // self.size
         side = "before the beginning" if address < self.first else "past the end"
