@@ -426,8 +426,8 @@ class ForeignAddressInKernel(KernelAborted):
 
 class NullAddressInKernel(ForeignAddressInKernel):
     template = (
-        "PE {pe}, program {program}, {where}: the pointer is null, as that of a tensor without elements is, so it has no "
-        "counterpart on PE {peer}. Launch the kernel only if there are elements."
+        "PE {pe}, program {program}, {where}: the pointer is null, as that of a tensor without elements is, so it has "
+        "no counterpart on PE {peer}. Launch the kernel only if there are elements."
     )
 
 

@@ -15,6 +15,7 @@ from triton_dist.errors import ArgumentError
 from triton_dist.kernels import (
     AllGatherGemm,
     AllGatherMatmul,
+    AllReduce,
     GemmAllReduce,
     GemmReduceScatter,
     MatmulAllReduce,
@@ -237,6 +238,28 @@ def test_a_refused_call_is_none(name: str, refused: str) -> None:
                 equal(found, gathered if "Gather" in name else torch.full((4, 4), 2 * call + 1.0))
 
     run_pes(multiply, 2)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: AllReduce((4,), torch.float32),
+        lambda: MatmulReduceScatter(4, 4, torch.float32),
+        lambda: AllGatherGemm(4, 4, torch.float32),
+    ],
+)
+def test_two_calls_at_once_are_refused(make: Callable[[], Any]) -> None:
+    """What a second thread would find, while a first one is inside."""
+
+    def call() -> None:
+        with make() as op:
+            operands = [torch.ones(4)] if isinstance(op, AllReduce) else [torch.ones(4, 4)] * 2
+            message = f"{type(op).__name__}: another thread is in a call of it"
+            with op._alone, pytest.raises(ArgumentError, match=message):
+                op(*operands)
+            op(*operands)
+
+    run_pes(call, 1)
 
 
 def asks_for_a_gradient(op: Any) -> object:

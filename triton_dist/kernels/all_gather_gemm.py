@@ -12,7 +12,7 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
-from triton_dist.kernels.exchange import Collective, Exchange, check_operand
+from triton_dist.kernels.exchange import Collective, Exchange, check_operand, one_at_a_time
 from triton_dist.kernels.gemm import check_type, dot_tile
 
 
@@ -109,6 +109,7 @@ class AllGatherGemm(Collective):
         pes = shmem.n_pes()
         self._exchange = Exchange((pes, m, k), dtype, pes * triton.cdiv(m, blocks[0]))
 
+    @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Multiply all PEs' `a` (each m x k, PE by PE) by this PE's `b` (k x n)."""
         check_operand("AllGatherGemm", "a", a, (self.m, self.k), self.dtype, self._exchange.device)

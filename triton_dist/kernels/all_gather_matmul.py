@@ -11,7 +11,7 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.exchange import Collective, check_no_gradient, check_operand
+from triton_dist.kernels.exchange import Collective, check_no_gradient, check_operand, one_at_a_time
 from triton_dist.kernels.overlap import apart
 from triton_dist.kernels.side_stream import SideStream
 from triton_dist.kernels.stage import Stage
@@ -34,6 +34,7 @@ class AllGatherMatmul(Collective):
         self._stage = Stage((pes, m, k), dtype, pes)
         self._push, self._keep = SideStream(), SideStream()
 
+    @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """Multiply all PEs' `a` (each m x k, PE by PE) by this PE's `b` (k x n)."""
         check_operand("AllGatherMatmul", "a", a, (self.m, self.k), self.dtype, self._stage.buffer.device)

@@ -122,7 +122,15 @@ class Counted(Collective):
     ) -> Callable[..., None]:
         if self._empty:  # on every PE
             return lambda *_: None
-        return Repeated(kernel, self._programs, arguments, self.plan.warps, apart)
+        launch = Repeated(kernel, self._programs, arguments, self.plan.warps, apart)
+        if shmem.device().type != "cpu":  # there the look would take a part of a small call's time
+            return launch
+
+        def alone(*tensors: torch.Tensor) -> None:
+            with self._alone:
+                launch(*tensors)
+
+        return alone
 
     def free(self) -> None:
         shmem.barrier_all()

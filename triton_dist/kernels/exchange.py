@@ -3,20 +3,63 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import torch
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+C = TypeVar("C", bound="Collective")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class OneAtATime:
+    """Held by a call. Calls of two threads at once would mix up their signals, and both wait for ever."""
+
+    def __init__(self, op: str) -> None:
+        self._op, self._lock = op, threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            detail = "another thread is in a call of it. Let calls follow each other, or make an operation a thread"
+            raise ArgumentError(op=self._op, detail=detail)
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def one_at_a_time(call: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
+    """Of a collective's `__call__`."""
+
+    @functools.wraps(call)
+    def guarded(op: C, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with op._alone:  # pyright: ignore[reportPrivateUsage]
+            return call(op, *args, **kwargs)
+
+    return guarded
+
 
 class Collective(AbstractContextManager["Collective"], ABC):
     """An operation that owns symmetric memory. Making and freeing it are collective, as are its calls."""
+
+    _alone: OneAtATime
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        made = super().__new__(cls)
+        made._alone = OneAtATime(cls.__name__)
+        return made
 
     @abstractmethod
     def free(self) -> None:

@@ -12,7 +12,7 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
-from triton_dist.kernels.exchange import Collective, Exchange, check_operand
+from triton_dist.kernels.exchange import Collective, Exchange, check_operand, one_at_a_time
 from triton_dist.kernels.gemm import check_type, dot_tile
 
 
@@ -87,6 +87,7 @@ class GemmAllReduce(Collective):
         tiles = triton.cdiv(m, blocks[0]) * triton.cdiv(n, blocks[1])
         self._exchange = Exchange((pes, m, n), torch.float32, pes * tiles)
 
+    @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Multiply this PE's `a` (m x k) by its `b` (k x n) and sum over the PEs; the result has the type of `a`."""
         check_operand("GemmAllReduce", "a", a, (self.m, None), None, self._exchange.device)

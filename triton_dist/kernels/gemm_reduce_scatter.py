@@ -16,7 +16,7 @@ import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.counted import call_done, call_number
-from triton_dist.kernels.exchange import Collective, check_operand
+from triton_dist.kernels.exchange import Collective, check_operand, one_at_a_time
 from triton_dist.kernels.gemm import check_type, place_tile
 from triton_dist.kernels.overlap import apart
 
@@ -142,6 +142,7 @@ class GemmReduceScatter(Collective):
         self._numbers = torch.zeros(self._programs, dtype=torch.int64, device=device)
         self._result = torch.empty((m, n), dtype=dtype, device=device)
 
+    @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Multiply this PE's `a` (n_pes * m x k) by its `b` (k x n), sum over the PEs; valid until the next call."""
         check_operand("GemmReduceScatter", "a", a, (shmem.n_pes() * self.m, None), self.dtype, self._result.device)

@@ -7,7 +7,7 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.kernels.all_reduce import AllReduce
-from triton_dist.kernels.exchange import Collective, check_no_gradient, check_operand
+from triton_dist.kernels.exchange import Collective, check_no_gradient, check_operand, one_at_a_time
 
 
 class MatmulAllReduce(Collective):
@@ -21,6 +21,7 @@ class MatmulAllReduce(Collective):
         self._product = torch.empty((m, n), dtype=dtype, device=shmem.device())
         self._all_reduce = AllReduce((m, n), dtype)
 
+    @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Multiply this PE's `a` (m x k) by its `b` (k x n) and sum over the PEs; valid until the next call."""
         check_operand("MatmulAllReduce", "a", a, (self.m, None), self.dtype, self._product.device)

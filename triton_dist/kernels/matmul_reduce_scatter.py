@@ -11,7 +11,7 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.exchange import Collective, check_no_gradient, check_operand
+from triton_dist.kernels.exchange import Collective, check_no_gradient, check_operand, one_at_a_time
 from triton_dist.kernels.gemm_reduce_scatter import GemmReduceScatter
 from triton_dist.kernels.overlap import apart
 from triton_dist.kernels.side_stream import SideStream
@@ -47,6 +47,7 @@ class MatmulReduceScatter(Collective):
         total = torch.empty((m, n), dtype=dtype, device=shmem.device()) if self._sums else None
         self._result = self._stage.buffer[0] if total is None else total
 
+    @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         """Multiply this PE's `a` (n_pes * m x k) by its `b` (k x n), sum over the PEs; valid until the next call."""
         if self._fused is not None:

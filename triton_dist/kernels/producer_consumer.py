@@ -12,7 +12,7 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
-from triton_dist.kernels.exchange import Collective, check_operand
+from triton_dist.kernels.exchange import Collective, check_operand, one_at_a_time
 
 
 @triton.jit
@@ -98,6 +98,7 @@ class ProducerConsumer(Collective):
         self._free = shmem.create_signals(slots)
         self._sent = 0
 
+    @one_at_a_time
     def __call__(self, rows: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
         """Send `rows`; return the rows that came from the PE before, times `scale`. As many rows on every PE."""
         check_operand("ProducerConsumer", "rows", rows, (None, self.length), self.dtype)

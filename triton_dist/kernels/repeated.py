@@ -25,7 +25,7 @@ class Repeated:
 
     Triton looks at every argument of every launch to find the variant it needs. That takes longer than a small
     collective does. Here it looks once for each alignment of those tensors; other launches go to what it found.
-    Not for several threads at once.
+    Not for several threads at once: `OneAtATime` says so on the host.
 
     `apart`: what other PEs or programs write while the first of those tensors is read. If it overlaps that, or another
     one of those tensors, a copy of it is read. None: it may overlap.
