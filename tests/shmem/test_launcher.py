@@ -243,6 +243,12 @@ def test_refusals(args: list[str], message: str) -> None:
         launcher.parse(args)
 
 
+def test_only_the_script_is_required(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        launcher.parse([])
+    assert capsys.readouterr().err.endswith("the following arguments are required: SCRIPT\n")
+
+
 def test_refusals_on_the_command_line() -> None:
     done = run("-n", "2", "missing.py")
     assert done.returncode == 2

@@ -59,8 +59,9 @@ def parse(argv: Sequence[str]) -> Options:
         "--grace", type=float, default=2.0, help="seconds that PEs have to end once another failed (default: 2)"
     )
     parser.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module, as in python -m")
-    parser.add_argument("script", metavar="SCRIPT")
-    parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS")
+    parser.add_argument("script", metavar="SCRIPT", help="a Python file")
+    rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="of SCRIPT; none are needed")
+    rest.required = False  # else argparse asks for them where SCRIPT is missing
     given = parser.parse_args(list(argv))
     if given.nnodes != 1:
         raise ShmemConfigError(
