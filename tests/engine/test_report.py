@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 import triton
@@ -96,10 +98,14 @@ def kernel(x):
 @triton.jit
 def turned(x, o, N: tl.constexpr):
     i = tl.arange(0, N)
-    tl.store(o + i, tl.flip(tl.load(x + i)) + 1.25)
+    tl.store(o + i, tl.flip(tl.load(x + i), 0) + 1.25)
 
 
-def test_a_mistake_of_the_engine_names_the_operation_and_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_of_the_engine_names_the_operation_and_the_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))  # nothing is compiled yet
+
     def fails(*_: object) -> None:
         raise KeyError("nobody")
 

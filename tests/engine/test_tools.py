@@ -316,10 +316,11 @@ def test_a_trace_is_written_when_the_process_ends(tmp_path: Path) -> None:
     assert {p.name for p in (tmp_path / "trace").iterdir()} == {"pe0.json", "pe0.svg"}
 
 
-def test_a_cache_that_keeps_no_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_keeps_no_machine_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TRITON_STORE_BINARY_ONLY", "1")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))  # nothing is compiled yet
     with pytest.raises(errors.ContradictoryKnobs, match=r"TRITON_STORE_BINARY_ONLY is set; .* Unset it"):
-        add.warmup(*inputs(17), 17, BLOCK=8, grid=(3,))
+        triton.jit(add.fn).warmup(*inputs(17), 17, BLOCK=8, grid=(3,))
 
 
 def test_a_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
