@@ -645,7 +645,8 @@ def scan_floats(m: Maker) -> Var:
     x = _small(m, x, type_, 1)
     axis, reverse = _axis(m, x), m.chance(2)
     return m.let(
-        type_, x.shape, f"tl.cumsum({x.name}, {axis}, reverse={reverse})", [x],
+        # Triton 3.6 makes fp32 of bf16 here.
+        type_, x.shape, f"tl.cumsum({x.name}, {axis}, reverse={reverse}).to(tl.{type_.name})", [x],
         lambda a: _running(lambda p, q: [p[0] + q[0]], [a], axis, reverse)[0],
     )  # fmt: skip
 
