@@ -50,6 +50,15 @@ def test_the_same_line_with_a_value_that_is_not_there():
         ir.parse(kernel("%x = arith.addi %a, %nowhere : i32"))
 
 
+@pytest.mark.parametrize(
+    "line", ["%x = arith.muli %a, % : i32", "%x = arith.muli %, %b : i32", "% = arith.muli %a, %b : i32"]
+)
+def test_a_name_that_is_missing(line: str):
+    ir.parse(kernel("%x = arith.muli %a, %b : i32"))
+    with pytest.raises(IRParseError):
+        ir.parse(kernel(line))
+
+
 def test_a_name_that_is_there_already():
     ir.parse(kernel("%x = arith.addi %a, %b : i32"))
     with pytest.raises(IRParseError, match="%x is already defined"):

@@ -330,7 +330,7 @@ class LineOfText(NamedTuple):
             return None
         names = _names(body)
         count = body.count("%", 0, body.index(" = ")) if body[0] == "%" and " = " in body else 0
-        if names is None or (count == 0 and body[0] == "%"):
+        if names is None or (count == 0 and body[0] == "%") or body.count("%") != len(names):
             return None
         form = _VALUE.sub("%", body)
         name = form.split(" = ", 1)[1] if count else form
