@@ -130,6 +130,24 @@ def test_the_back_ends_own_way_is_taken(monkeypatch: pytest.MonkeyPatch, memory:
     assert not kernel.fast
 
 
+def test_a_launch_that_was_heard_leaves_the_variant_of_the_last_one(
+    monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor
+) -> None:
+    """The tensor of the last launch is recognised by its address; it must not meet another alignment's variant."""
+    from triton import knobs
+
+    on_a_gpu(monkeypatch)
+    kernel, at = FakeKernel(), memory.data_ptr()
+    launch = Repeated(kernel, 3, [EACH_TIME], 4)
+    for tensor in (memory, memory[1:], memory[1:]):
+        launch(tensor)
+    with monkeypatch.context() as heard:
+        heard.setattr(knobs.runtime, "launch_enter_hook", lambda metadata: None)
+        launch(memory)
+    launch(memory[1:])
+    assert kernel.fast == [(2, at + 4), ((3, 1, 1), 1, at), (2, at + 4)]
+
+
 def test_a_tensor_of_another_device_is_refused(monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor) -> None:
     on_a_gpu(monkeypatch)
     launch = Repeated(FakeKernel(), 3, [EACH_TIME], 4)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from triton_dist import __version__
 from triton_dist.errors import NotInThisVersion
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import torch
     from xdsl.dialects.builtin import ModuleOp
 
+
+Launch: TypeAlias = Callable[[int, Sequence[int]], None]
+"""Launches one compiled kernel: takes a stream, and the addresses that this launch brings."""
 
 SET = frozenset({"set"})
 SET_ADD = frozenset({"set", "add"})
@@ -97,11 +100,10 @@ class Backend(ABC):
 
     def relaunch(
         self, compiled: Any, programs: int, values: Sequence[Any], places: Sequence[int]
-    ) -> Callable[[int, Sequence[int]], None] | None:
+    ) -> Launch | None:
         """A quicker way than Triton's to launch a compiled kernel that was launched before; None: there is none.
 
-        `values` are those of all its arguments, addresses for tensors. What is returned takes a stream, and the
-        addresses that stand at `places` this time.
+        `values` are those of all its arguments, addresses for tensors. Those at `places` differ from launch to launch.
         """
         del compiled, programs, values, places
         return None

@@ -11,6 +11,7 @@ import triton
 from triton.runtime import driver
 
 from triton_dist import backends, shmem
+from triton_dist.backends.base import Launch
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.overlap import overlap
 
@@ -59,12 +60,7 @@ class Repeated:
     def _look(self, tensors: Sequence[torch.Tensor]) -> None:
         """Other tensors than last time, or somebody listens."""
         if self._apart is not None and any(overlap(tensors[0], other) for other in (*self._apart, *tensors[1:])):
-            self._last = None
-            self._look_at([tensors[0].clone(), *tensors[1:]])
-        else:
-            self._look_at(tensors)
-
-    def _look_at(self, tensors: Sequence[torch.Tensor]) -> None:
+            tensors = [tensors[0].clone(), *tensors[1:]]
         if not self._direct:
             self._launch(tensors)
             return
@@ -78,12 +74,12 @@ class Repeated:
         for tensor in tensors:
             if tensor.get_device() != self._index:
                 self._refuse(tensor)
-        compiled, self._relaunch = found
+        compiled, relaunch = found
         if self._heard():
             compiled[(self._programs, 1, 1)](*self._filled(self._values, addresses))
             return
-        self._relaunch(self._stream(self._index), addresses)
-        self._last = addresses
+        relaunch(self._stream(self._index), addresses)
+        self._last, self._relaunch = addresses, relaunch
 
     def _heard(self) -> bool:
         """Whether somebody, a profiler say, wants to hear of launches."""
@@ -113,10 +109,6 @@ class Repeated:
     def _refuse(self, tensor: torch.Tensor) -> None:
         detail = f"a tensor is on {tensor.device}; this PE is on {self._device}"
         raise ArgumentError(op=getattr(self._kernel, "__name__", "kernel"), detail=detail)
-
-
-Launch = Callable[[int, Sequence[int]], None]
-"""Takes a stream and the addresses of what this launch brings."""
 
 
 def _hooks() -> Any:

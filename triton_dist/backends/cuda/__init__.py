@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from triton_dist.backends.base import SET_ADD, Backend, Limits, RuntimeAdapter
+from triton_dist.backends.base import SET_ADD, Backend, Launch, Limits, RuntimeAdapter
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -58,7 +58,7 @@ class CudaBackend(Backend):
 
     def relaunch(
         self, compiled: Any, programs: int, values: Sequence[Any], places: Sequence[int]
-    ) -> Callable[[int, Sequence[int]], None] | None:
+    ) -> Launch | None:
         import ctypes
 
         import torch

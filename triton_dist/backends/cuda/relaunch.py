@@ -11,6 +11,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from triton_dist.backends.base import Launch
 from triton_dist.errors import NvshmemError
 
 TYPES: Mapping[str, Any] = {
@@ -27,9 +28,6 @@ SCRATCH = 2
 WARP = 32
 NO_CONTEXT = 201
 """CUDA_ERROR_INVALID_CONTEXT: this thread has called nothing of CUDA yet."""
-
-Launch = Callable[[int, Sequence[int]], None]
-"""Takes a stream, and the values of the parameters that change."""
 
 
 class KernelNode(ctypes.Structure):
