@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tests.corpus import build
 from tests.corpus.registry import entries
-from tests.fuzz.mutate import MUTATIONS, NUMBER, TOKEN
+from tests.fuzz.mutate import MUTATIONS, NUMBER, TOKEN, mutated
 from triton_dist import ir
 from triton_dist.backends.cpu.native.llvm import assembly
 from triton_dist.backends.cpu.native.target import host
@@ -43,14 +43,9 @@ def _optimised(text: str) -> str:
     return str(make_ttir(_parse(text), {}))
 
 
-@st.composite
-def mutants(draw: st.DrawFn) -> str:
+def mutants() -> st.SearchStrategy[str]:
     """A text with one to three small mistakes."""
-    random = draw(st.randoms(use_true_random=False))
-    tokens = TOKEN.findall(draw(st.sampled_from(texts())))
-    for _ in range(draw(st.integers(1, 3))):
-        _CHANGES[draw(st.sampled_from(sorted(_CHANGES)))](tokens, random)
-    return "".join(tokens)
+    return mutated(texts, _CHANGES, 3)
 
 
 def _one_of(tokens: list[str], random: Random, wanted: Any, new: Any) -> None:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import TypeAlias
 
 from hypothesis import strategies as st
 from xdsl.utils.exceptions import VerifyException
@@ -26,6 +28,8 @@ STRANGE = (
     "^_0", "%_0", "^-", "#map", "array<", "!", "opaque<", "loc(unknown)", "cf.br ^bb1",
 )  # fmt: skip
 DEEP = 3000
+Changes: TypeAlias = Mapping[str, Callable[[list[str], Random], None]]
+"""By name: what is done to the tokens of a text."""
 
 
 @cache
@@ -37,13 +41,18 @@ def texts() -> tuple[str, ...]:
     return tuple(found)
 
 
-@st.composite
-def mutants(draw: st.DrawFn) -> str:
+def mutants() -> st.SearchStrategy[str]:
     """A text with one to six mistakes."""
+    return mutated(texts, MUTATIONS, 6)
+
+
+@st.composite
+def mutated(draw: st.DrawFn, texts: Callable[[], Sequence[str]], changes: Changes, most: int) -> str:
+    """One of these texts with one to `most` of these changes to its tokens."""
     random = draw(st.randoms(use_true_random=False))
     tokens = TOKEN.findall(draw(st.sampled_from(texts())))
-    for _ in range(draw(st.integers(1, 6))):
-        MUTATIONS[draw(st.sampled_from(sorted(MUTATIONS)))](tokens, random)
+    for _ in range(draw(st.integers(1, most))):
+        changes[draw(st.sampled_from(sorted(changes)))](tokens, random)
     return "".join(tokens)
 
 
