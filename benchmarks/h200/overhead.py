@@ -4,8 +4,9 @@
 
 `overhead.py stock` imports no triton_dist at all; `overhead.py ours` takes the same kernels with a few `dl` operations.
 Prints JSON: microseconds of a launch; of each kernel, median milliseconds of a cold compilation, and in it of our
-conversion (with what it makes for the linker), of Triton's linking of device libraries, and of NVSHMEM's initialisation
-of what was loaded.
+conversion (with what it makes for the linker), of Triton's linking of device libraries, of NVSHMEM's initialisation
+of what was loaded, and of Triton's stages ("front": from Python to TTIR; "store": into the cache; "run": all the rest,
+loading and the first launch).
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ if OURS:
         dl.notify(flag_ptr, 0, signal=1)
 
 
+STAGES = ("front", "ttir", "ttgir", "llir", "ptx", "cubin", "store")
 spent: dict[str, float] = defaultdict(float)
 
 
@@ -86,8 +88,15 @@ def timed(owner, name: str, kind: str) -> None:
     setattr(owner, name, call)
 
 
+def listen(*, times, **_: object) -> None:
+    """Triton's listener, which hears of each compilation."""
+    for name, took in (("front", times.ir_initialization), *times.lowering_stages, ("store", times.store_results)):
+        spent[name] += took / 1e6
+
+
 def main() -> None:
     size = 128 * 128
+    triton.knobs.compilation.listener = listen
     if OURS:
         shmem.init()
         timed(hook, "convert", "convert")
@@ -124,7 +133,8 @@ def compiled(kernel, x, y, flag, n: int, block: int, warps: int) -> dict[str, fl
     kernel[(1,)](x, y, flag, n, BLOCK=block, num_warps=warps)
     torch.cuda.synchronize()
     took = time.perf_counter() - began
-    return {"cold": took, **{kind: spent[kind] for kind in ("convert", "link", "load")}}
+    run = took - sum(spent[stage] for stage in STAGES)
+    return {"cold": took, **{kind: spent[kind] for kind in ("convert", "link", "load", *STAGES)}, "run": run}
 
 
 def launched(kernel, x, y, flag, calls: int = 500) -> float:

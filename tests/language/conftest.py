@@ -105,7 +105,7 @@ def kernel_of(tmp_path: Path) -> Callable[..., Any]:
 @pytest.fixture
 def lower(kernel_of: Callable[..., Any]) -> Callable[..., str]:
     """`lower(body)`: the TTIR of a kernel with these lines."""
-    return lambda body, **options: compile_to_ttir(kernel_of(body), ARGUMENTS, **options)
+    return lambda body, before="", **options: compile_to_ttir(kernel_of(body, before=before), ARGUMENTS, **options)
 
 
 @pytest.fixture

@@ -107,6 +107,52 @@ def test_consume_token_of_a_descriptor_ties_its_loads(lower):
     )
 
 
+IN_A_LOOP = """
+d = dl.consume_token(desc, token)
+for i in tl.range(0, n, num_stages=3):
+    data += tl.sum(d.load([i, 0]).to(tl.int32))
+tl.store(data, 1.0)
+"""
+IN_A_BRANCH = """
+d = dl.consume_token(desc, token)
+if n > 3:
+    tl.store(data, tl.sum(d.load([n, 0])).to(tl.float32))
+"""
+CHANGED_IN_A_LOOP = """
+d = dl.consume_token(desc, token)
+for i in range(n):
+    tl.store(data + i, tl.sum(d.load([i, 0])).to(tl.float32))
+    d = dl.consume_token(d, dl.wait(sig, 1, "sys", "acquire"))
+"""
+LOADS = "\n\n@triton_dist.jit{how}\ndef total(d, n):\n    return tl.sum(d.load([n, 0])).to(tl.float32)\n\n\n"
+IN_A_FUNCTION = """
+tl.store(data, total(desc, n))
+d = dl.consume_token(desc, token)
+tl.store(data + 1, total(d, n))
+"""
+
+
+@pytest.mark.parametrize("body", [IN_A_LOOP, IN_A_BRANCH, CHANGED_IN_A_LOOP])
+def test_a_consumed_descriptor_in_a_loop_or_branch(lower, body):
+    text = lower(f"token = {WAIT}{body}")
+    assert loads_of_consumed(text) == [True]
+
+
+@pytest.mark.parametrize("how", ["", "(noinline=True)"])
+def test_a_consumed_descriptor_as_an_argument(lower, how):
+    """The same function, called with a plain descriptor and with one that was consumed, is two."""
+    text = lower(f"token = {WAIT}{IN_A_FUNCTION}", before=LOADS.format(how=how))
+    assert sorted(loads_of_consumed(text)) == [False, True]
+
+
+def loads_of_consumed(text: str) -> list[bool]:
+    """Of each load of a descriptor, whether its column is the result of a consume_token."""
+    lines = text.splitlines()
+    consumed = {line.split(" = ")[0].strip() for line in lines if "distributed.consume_token" in line}
+    loads = [line for line in lines if "tt.descriptor_load" in line]
+    return [line.split("[")[1].split("]")[0].split(", ")[1] in consumed for line in loads]
+
+
 @pytest.mark.parametrize("pointer", ["sig", "data", "half", "fixed"])
 @pytest.mark.parametrize("rank", ["0", "n", "unsigned", "small", "(dl.rank() + 1) % dl.num_ranks()"])
 def test_symm_at(lower, pointer, rank):

@@ -21,6 +21,11 @@ class ConsumedDescriptor(tl.tensor_descriptor):
     def __init__(self, descriptor: Any, token: tl.tensor) -> None:
         super().__init__(descriptor.handle, list(descriptor.shape), list(descriptor.strides), descriptor.block_type)
         self.token = token
+        self.type = _ConsumedType(self.type)
+
+    def _flatten_ir(self, handles: list[Any]) -> None:
+        _plain(super()._flatten_ir)(handles)
+        handles.append(self.token.handle)
 
     @builtin
     def load(self, offsets: Sequence[Any], _semantic: Any = None) -> tl.tensor:
@@ -37,6 +42,25 @@ class ConsumedDescriptor(tl.tensor_descriptor):
         offset = semantic.cast(semantic.to_tensor(last), tl.int32)
         handle = op_builder(semantic).create_distributed_consume_token(offset.handle, self.token.handle)
         return [*others, tl.tensor(handle, tl.int32)]
+
+
+class _ConsumedType(tl.core.tensor_descriptor_type):  # pyright: ignore
+    """The token goes along into loops, branches and functions."""
+
+    def __init__(self, type: Any) -> None:
+        super().__init__(type.block_type, type.shape_type, type.strides_type)
+
+    def _unflatten_ir(self, handles: Sequence[Any], cursor: int) -> tuple[ConsumedDescriptor, int]:
+        descriptor, cursor = super()._unflatten_ir(handles, cursor)
+        return ConsumedDescriptor(descriptor, tl.tensor(handles[cursor], tl.int32)), cursor + 1
+
+    def _flatten_ir_types(self, builder: Any, out: list[Any]) -> None:
+        super()._flatten_ir_types(builder, out)
+        out.append(tl.int32.to_ir(builder))
+
+    def mangle(self) -> str:
+        """A function that is called with it is another one than that which is called with a plain descriptor."""
+        return f"C{super().mangle()}"
 
 
 def _plain(method: Any) -> Any:

@@ -76,8 +76,7 @@ def consume_token(value: Any, token: Any, _semantic: Any = None) -> Any:
         token: what `dl.wait` returned.
 
     Returns:
-        The same value, of the same type. Of a tensor descriptor: one whose `load` and `gather` depend on the
-        token, as long as it stays in the block of code (loop body, branch) in which the token was consumed.
+        The same value, of the same type. Of a tensor descriptor: one whose `load` and `gather` depend on the token.
 
     Memory order: none of its own; the wait has it.
 
