@@ -226,6 +226,27 @@ def test_pes_that_share_a_gpu(raw: FakeBindings, pe: CudaAdapter) -> None:
         assert pe.shares_device()
 
 
+@pytest.mark.parametrize("theirs", [b"a" * 16, b"b" * 16])
+def test_pes_on_one_gpu(
+    raw: FakeBindings, pe: CudaAdapter, monkeypatch: pytest.MonkeyPatch, theirs: bytes
+) -> None:
+    """Each writes its device's UUID to all others; here, what PE 1 wrote is there already."""
+    monkeypatch.setattr(module, "_uuid_of", lambda device: b"a" * 16)
+    assert not pe.on_one_device()
+    pe._one_device, raw.status = None, nvshmem.FULL_MPG
+
+    def barrier() -> None:
+        ctypes.memmove(pe._ranges[-1].address + 16, theirs, 16)
+
+    monkeypatch.setattr(pe, "barrier_all", barrier)
+    before = len(pe._ranges)
+    assert pe.on_one_device() == (theirs == b"a" * 16)
+    assert len(pe._ranges) == before
+    calls = len(raw.calls)
+    assert pe.on_one_device() == (theirs == b"a" * 16)
+    assert len(raw.calls) == calls
+
+
 def test_finalize_in_order(raw: FakeBindings) -> None:
     pe = start(raw)
     pe.create_tensor((4,), torch.float32)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from triton_dist import kernels, shmem
+from triton_dist import kernels, platform, shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels import (
     AllGatherGemm,
@@ -21,7 +21,7 @@ from triton_dist.kernels import (
     MatmulAllReduce,
     MatmulReduceScatter,
 )
-from triton_dist.kernels.gemm_reduce_scatter import Tiles
+from triton_dist.kernels.gemm_reduce_scatter import Tiles, _copies_in_bulk, _described
 from triton_dist.testing import run_pes
 
 PES = (1, 2, 3, 4)
@@ -68,20 +68,70 @@ def test_matmul_reduce_scatter(pes: int, pieces: int | None) -> None:
 @pytest.mark.parametrize("size", [(1, 1, 1), (32, 32, 32), (33, 70, 50), (80, 40, 96)])
 @pytest.mark.parametrize("pes", PES)
 def test_gemm_reduce_scatter(pes: int, size: tuple[int, int, int]) -> None:
-    tiles = Tiles(32, 32, 16, group=2, warps=4)
+    tiles = Tiles(32, 32, 16, group=2, warps=4, chunk=1)
     check_reduce_scatter(pes, *size, lambda m, n: GemmReduceScatter(m, n, torch.float32, tiles=tiles))
 
 
+@pytest.mark.parametrize("near", [False, True])
+@pytest.mark.parametrize("chunk", [1, 3, 100])
+@pytest.mark.parametrize("descriptors", [False, True])
+@pytest.mark.parametrize("size", [(50, 36, 44), (130, 100, 33)])
+def test_gemm_reduce_scatter_in_chunks(
+    size: tuple[int, int, int], *, descriptors: bool, chunk: int, near: bool
+) -> None:
+    """Rows of 33 numbers cannot be described: these are loaded by pointers."""
+    if near and platform.current().backend == "ascend":
+        pytest.skip("Ascend's signals have no scope of a device")
+    tiles = Tiles(32, 32, 16, group=2, warps=4, chunk=chunk)
+
+    def make(m: int, n: int) -> GemmReduceScatter:
+        shmem.adapter().on_one_device = lambda: near  # type: ignore[method-assign]
+        op = GemmReduceScatter(m, n, torch.float32, tiles=tiles, descriptors=descriptors)
+        ones = torch.ones(4, size[2])
+        assert (op._as_descriptors(ones, ones) is not None) == (descriptors and size[2] % 4 == 0)
+        return op
+
+    check_reduce_scatter(3, *size, make)
+
+
+def test_what_can_be_described() -> None:
+    whole = torch.zeros(4, 16)
+    assert _described(whole, 2, 4).block_shape == [2, 4]
+    assert list(_described(whole.bfloat16(), 2, 8).shape) == [4, 16]
+    assert _described(torch.zeros(4, 6), 2, 4) is None
+    assert _described(whole.view(-1)[1:49].view(3, 16), 2, 4) is None
+    assert _described(torch.zeros(0, 16), 2, 4) is None
+
+
+def on_a_gpu(monkeypatch: pytest.MonkeyPatch, **properties: int) -> torch.device:
+    module = SimpleNamespace(get_device_properties=lambda device: SimpleNamespace(**properties))
+    monkeypatch.setattr(torch, "get_device_module", lambda device: module)
+    return torch.device("cuda", 0)
+
+
 @pytest.mark.parametrize(
-    ("room", "itemsize", "stages"), [(227, 2, 4), (163, 2, 3), (99, 2, 2), (227, 4, 2), (48, 2, 1)]
+    ("room", "itemsize", "stages", "sums"),
+    [(227, 2, 4, 3), (163, 2, 3, 2), (99, 2, 2, 1), (227, 4, 2, 1), (48, 2, 1, 1)],
 )
 def test_stages_fit_the_shared_memory(
-    monkeypatch: pytest.MonkeyPatch, room: int, itemsize: int, stages: int
+    monkeypatch: pytest.MonkeyPatch, room: int, itemsize: int, stages: int, sums: int
 ) -> None:
-    properties = SimpleNamespace(shared_memory_per_block_optin=room << 10)
-    module = SimpleNamespace(get_device_properties=lambda device: properties)
-    monkeypatch.setattr(torch, "get_device_module", lambda device: module)
-    assert Tiles().fitting(torch.device("cuda", 0), itemsize).stages == stages
+    device = on_a_gpu(monkeypatch, shared_memory_per_block_optin=room << 10)
+    fitting = Tiles().fitting(device, itemsize)
+    assert (fitting.stages, fitting.sums) == (stages, sums)
+
+
+@pytest.mark.parametrize(("count", "chunk"), [(0, 1), (131, 1), (132, 1), (264, 2), (10_000, 4)])
+def test_chunks_leave_work_for_all_multiprocessors(monkeypatch: pytest.MonkeyPatch, count: int, chunk: int) -> None:
+    assert Tiles().spread(on_a_gpu(monkeypatch, multi_processor_count=132), count).chunk == chunk
+
+
+def test_descriptors_are_for_hopper_and_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _copies_in_bulk(on_a_gpu(monkeypatch, major=9))
+    assert not _copies_in_bulk(on_a_gpu(monkeypatch, major=8))
+    assert not _copies_in_bulk(torch.device("cpu"))
+    monkeypatch.setattr(torch.version, "hip", "7.0")
+    assert not _copies_in_bulk(on_a_gpu(monkeypatch, major=9))
 
 
 def test_pes_that_share_a_gpu_get_one_kernel() -> None:

@@ -30,6 +30,11 @@ def send_kernel(data_ptr, signal_ptr, peer, value):
 
 
 @triton.jit
+def signal_there_kernel(signal_ptr, peer, value, OP: tl.constexpr):
+    dl.notify(dl.symm_at(signal_ptr, peer), peer, signal=value, sig_op=OP, comm_scope="gpu")
+
+
+@triton.jit
 def barrier_kernel():
     libshmem_device.barrier_all()
 

@@ -31,6 +31,21 @@ def test_kernels_and_the_host_share_signals_and_barriers(n: int) -> None:
     assert run_pes(kernels.ring_in_kernels, n) == expected(n)
 
 
+@pytest.mark.parametrize("op", ["set", "add"])
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_with_the_scope_of_a_device_the_signal_at_the_pointer_is_updated(dtype: torch.dtype, op: str) -> None:
+    def signal(pe: int) -> int:
+        signals = shmem.create_signals(1, dtype)
+        signals.fill_(10 * pe)
+        shmem.barrier_all()
+        kernels.signal_there_kernel[(1,)](signals, (pe + 1) % 3, pe + 1, OP=op)
+        shmem.barrier_all()
+        return int(signals)
+
+    came = [3, 1, 2]
+    assert run_pes(signal, 3) == (came if op == "set" else [10 * pe + came[pe] for pe in range(3)])
+
+
 @pytest.mark.processes
 def test_between_processes() -> None:
     assert run_processes(kernels.ring_in_kernels, 3) == expected(3)

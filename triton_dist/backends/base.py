@@ -200,6 +200,10 @@ class RuntimeAdapter(ABC):
         """Whether several PEs have one accelerator; a copy to another PE then takes what they compute with."""
         return False
 
+    def on_one_device(self) -> bool:
+        """Whether all PEs have the same accelerator: what is ordered for that device, is ordered for all of them."""
+        return False
+
     def info(self) -> dict[str, Any]:
         """The fields of `shmem.report.Info` that the adapter knows."""
         raise self._not_yet("info")

@@ -23,10 +23,11 @@ from triton_dist.kernels.overlap import apart
 
 @triton.jit
 def _dot(
-    a_ptr, b_ptr, rows, columns, M, N, K,
+    a_ptr, b_ptr, row, column, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, EVEN_M: tl.constexpr, EVEN_K: tl.constexpr,
 ):
     """A tile of A @ B. Rows and columns past the end are computed from others; who stores leaves them out."""
+    rows, columns = row + tl.arange(0, BLOCK_M), column + tl.arange(0, BLOCK_N)
     inner = tl.arange(0, BLOCK_K)
     a_ptr += (rows if EVEN_M else rows % M)[:, None] * K + inner[None, :]
     b_ptr += inner[:, None] * N + (columns % N)[None, :]
@@ -44,14 +45,23 @@ def _dot(
 
 
 @triton.jit
+def _dot_described(a, b, row, column, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+    """The same by tensor descriptors: copied in bulk, with no register spent on addresses."""
+    total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for start in range(0, K, BLOCK_K):
+        total = tl.dot(a.load([row, start]), b.load([start, column]), total, input_precision="ieee")
+    return total
+
+
+@triton.jit
 def _add_up(
     c_ptr, came_ptr, row, column, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, OTHERS: tl.constexpr
 ):
     """To a tile of the own product, those of the others; some rows at a time, as registers are few."""
     ADD_M: tl.constexpr = tl.constexpr(min(64, BLOCK_M))
-    columns = column * BLOCK_N + tl.arange(0, BLOCK_N)
+    columns = column + tl.arange(0, BLOCK_N)
     for part in range(0, BLOCK_M, ADD_M):
-        rows = row * BLOCK_M + part + tl.arange(0, ADD_M)
+        rows = row + part + tl.arange(0, ADD_M)
         offsets = rows[:, None].to(tl.int64) * N + columns[None, :]
         inside = (rows[:, None] < M) & (columns[None, :] < N)
         sums = tl.load(c_ptr + offsets, mask=inside, other=0.0).to(tl.float32)
@@ -61,44 +71,95 @@ def _add_up(
         tl.store(c_ptr + offsets, sums.to(c_ptr.dtype.element_ty), mask=inside)
 
 
+@triton.jit
+def _store(ptr, values, row, column, M, N):
+    rows, columns = row + tl.arange(0, values.shape[0]), column + tl.arange(0, values.shape[1])
+    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(ptr + rows[:, None].to(tl.int64) * N + columns[None, :], values.to(ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _product(
+    a, b, pe, row, column, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, EVEN_M: tl.constexpr, EVEN_K: tl.constexpr,
+    DESCRIBED: tl.constexpr,
+):
+    """A tile of the rows that belong to `pe`."""
+    if DESCRIBED:
+        total = _dot_described(a, b, pe * M + row, column, K, BLOCK_M, BLOCK_N, BLOCK_K)
+    else:
+        a_ptr = a + tl.cast(pe, tl.int64) * M * K
+        total = _dot(a_ptr, b, row, column, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, EVEN_M, EVEN_K)
+    return total
+
+
 @triton_dist.jit
 def gemm_reduce_scatter_kernel(
-    a_ptr, b_ptr, c_ptr, stage_ptr, signal_ptr, count_ptr, M, N, K,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
-    EVEN_M: tl.constexpr, EVEN_K: tl.constexpr, OTHERS: tl.constexpr,
+    a, b, came, c_ptr, stage_ptr, signal_ptr, count_ptr, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr, CHUNK: tl.constexpr,
+    SUMS: tl.constexpr, EVEN_M: tl.constexpr, EVEN_K: tl.constexpr, OTHERS: tl.constexpr, DESCRIBED: tl.constexpr,
+    NEAR: tl.constexpr,
 ):
-    """C = this PE's M rows of the sum over the PEs of A @ B: a program a tile, those of other PEs first.
+    """C = this PE's M rows of the sum over the PEs of A @ B: tiles of other PEs first, some a program; then the own.
 
     Only programs with tiles of the own rows wait, and only for programs that never do, on any PE; so programs of a PE
-    need not run at the same time.
+    need not run at the same time. `DESCRIBED`: A, B and what came are tensor descriptors, not pointers. `NEAR`: all
+    PEs are on one device.
     """
     number = call_number(count_ptr)
     me = dl.rank()
     row_blocks, column_blocks = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
     tiles = row_blocks * column_blocks
-    step, tile = tl.program_id(0) // tiles, tl.program_id(0) % tiles
-    target = (me + 1 + step) % (OTHERS + 1)
-    row, column = place_tile(tile, row_blocks, column_blocks, GROUP)
-    rows, columns = row * BLOCK_M + tl.arange(0, BLOCK_M), column * BLOCK_N + tl.arange(0, BLOCK_N)
-    offsets = rows[:, None].to(tl.int64) * N + columns[None, :]
-    inside = (rows[:, None] < M) & (columns[None, :] < N)
+    chunks = tl.cdiv(tiles, CHUNK)
     half = number % 2
     stage_ptr += half * OTHERS * M * N
-    signal_ptr = dl.signal_slot(signal_ptr, (half * tiles + tile) * OTHERS)
-    theirs_ptr = a_ptr + tl.cast(target, tl.int64) * M * K
-    total = _dot(theirs_ptr, b_ptr, rows, columns, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, EVEN_M, EVEN_K)
-    values = total.to(c_ptr.dtype.element_ty)
+    signal_ptr = dl.signal_slot(signal_ptr, half * tiles * OTHERS)
+    step = tl.program_id(0) // chunks
     if step < OTHERS:
+        target = (me + 1 + step) % (OTHERS + 1)
         # A PE's product number `step` has the same number where it is summed.
         there_ptr = dl.symm_at(stage_ptr + tl.cast(step, tl.int64) * M * N, target)
-        tl.store(there_ptr + offsets, values, mask=inside)
-        dl.notify(dl.signal_slot(signal_ptr, step), target, signal=number, sig_op="set", comm_scope="intra_node")
+        slots = dl.signal_slot(signal_ptr, step)
+        if NEAR:
+            slots = dl.symm_at(slots, target)
+        first = tl.program_id(0) % chunks
+        for tile in range(first, tiles, chunks):
+            row, column = place_tile(tile, row_blocks, column_blocks, GROUP)
+            row, column = row * BLOCK_M, column * BLOCK_N
+            total = _product(
+                a, b, target, row, column, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, EVEN_M, EVEN_K, DESCRIBED
+            )
+            # That the tile before has come is said only now: its stores are done, and nothing waits for them.
+            if tile != first:
+                _tell(slots, tile - chunks, target, number, OTHERS, NEAR)
+            _store(there_ptr, total, row, column, M, N)
+        _tell(slots, first + (tiles - 1 - first) // chunks * chunks, target, number, OTHERS, NEAR)
     else:
-        tl.store(c_ptr + offsets, values, mask=inside)
-        came_ptr = dl.consume_token(stage_ptr, dl.wait_slots(signal_ptr, OTHERS, "sys", "acquire", waitValue=number))
-        tl.debug_barrier()  # the tile is read by other threads than wrote it
-        _add_up(c_ptr, came_ptr, row, column, M, N, BLOCK_M, BLOCK_N, OTHERS)
+        tile = tl.program_id(0) - OTHERS * chunks
+        row, column = place_tile(tile, row_blocks, column_blocks, GROUP)
+        row, column = row * BLOCK_M, column * BLOCK_N
+        total = _product(a, b, me, row, column, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, EVEN_M, EVEN_K, DESCRIBED)
+        slots = dl.signal_slot(signal_ptr, tile * OTHERS)
+        token = dl.wait_slots(slots, OTHERS, "gpu" if NEAR else "sys", "acquire", waitValue=number)
+        if DESCRIBED:
+            theirs = dl.consume_token(came, token)
+            row_there = half.to(tl.int32) * OTHERS * M + row
+            for other in tl.range(0, OTHERS, num_stages=SUMS):
+                total += theirs.load([row_there + other * M, column]).to(tl.float32)
+            _store(c_ptr, total, row, column, M, N)
+        else:
+            _store(c_ptr, total, row, column, M, N)
+            came_ptr = dl.consume_token(stage_ptr, token)
+            tl.debug_barrier()  # the tile is read by other threads than wrote it
+            _add_up(c_ptr, came_ptr, row, column, M, N, BLOCK_M, BLOCK_N, OTHERS)
     call_done(count_ptr, number)
+
+
+@triton.jit
+def _tell(slots, tile, target, number, OTHERS: tl.constexpr, NEAR: tl.constexpr):
+    """That a tile has come. `slots`: of the first tile; the target's own where it is near."""
+    slot = dl.signal_slot(slots, tile * OTHERS)
+    dl.notify(slot, target, signal=number, sig_op="set", comm_scope="gpu" if NEAR else "intra_node")
 
 
 @dataclass(frozen=True)
@@ -111,15 +172,33 @@ class Tiles:
     group: int = 16
     warps: int = 8
     stages: int = 4
+    sums: int = 3
+    """Tiles of others that are on their way at once, where they are summed."""
+    chunk: int = 4
+    """Tiles of others that a program does one after the other."""
 
     def fitting(self, device: torch.device, itemsize: int) -> Tiles:
         """With as many stages as the shared memory of a program holds; at least one."""
-        properties: Any = torch.get_device_module(device).get_device_properties(device)
-        room = getattr(properties, "shared_memory_per_block_optin", 0) // (self.k * (self.m + self.n) * itemsize)
-        return replace(self, stages=max(1, min(self.stages, room)))
+        shared = getattr(_properties(device), "shared_memory_per_block_optin", 0)
+        stages = shared // (self.k * (self.m + self.n) * itemsize)
+        sums = shared // (self.m * self.n * itemsize)
+        return replace(self, stages=max(1, min(self.stages, stages)), sums=max(1, min(self.sums, sums)))
+
+    def spread(self, device: torch.device, count: int) -> Tiles:
+        """With chunks so small that `count` tiles keep all multiprocessors busy."""
+        return replace(self, chunk=max(1, min(self.chunk, count // _properties(device).multi_processor_count)))
 
 
-HOST = Tiles(64, 64, 32)
+HOST = Tiles(64, 64, 32, chunk=1)
+
+
+def _properties(device: torch.device) -> Any:
+    return torch.get_device_module(device).get_device_properties(device)
+
+
+def _copies_in_bulk(device: torch.device) -> bool:
+    """Whether descriptors are more than pointers to it: Hopper and later."""
+    return device.type == "cuda" and torch.version.hip is None and _properties(device).major >= 9
 
 
 class GemmReduceScatter(Collective):
@@ -127,20 +206,29 @@ class GemmReduceScatter(Collective):
 
     Every PE makes the same calls in the same order. A CUDA graph may hold the calls. PEs that share a GPU do better
     with this than with `MatmulReduceScatter`'s copies.
+
+    `descriptors`: load tiles by tensor descriptors where operands allow it (rows of a multiple of 16 bytes); None: on
+    Hopper and later.
     """
 
-    def __init__(self, m: int, n: int, dtype: torch.dtype, *, tiles: Tiles | None = None) -> None:
+    def __init__(
+        self, m: int, n: int, dtype: torch.dtype, *, tiles: Tiles | None = None, descriptors: bool | None = None
+    ) -> None:
         check_type("GemmReduceScatter", dtype, "MatmulReduceScatter")
         self.m, self.n, self.dtype = m, n, dtype
-        device = shmem.device()
-        self.tiles = tiles or (HOST if device.type == "cpu" else Tiles().fitting(device, dtype.itemsize))
-        others = self._others = shmem.n_pes() - 1
-        count = triton.cdiv(m, self.tiles.m) * triton.cdiv(n, self.tiles.n)
-        self._programs = (others + 1) * count
+        device, others = shmem.device(), shmem.n_pes() - 1
+        on_host = device.type == "cpu"
+        tiles = tiles or (HOST if on_host else Tiles().fitting(device, dtype.itemsize))
+        count = triton.cdiv(m, tiles.m) * triton.cdiv(n, tiles.n)
+        self.tiles = tiles if on_host else tiles.spread(device, others * count)
+        self._others, self._near = others, shmem.adapter().on_one_device()
+        self._programs = others * triton.cdiv(count, self.tiles.chunk) + count
         self._stage = shmem.create_tensor((2, max(1, others), m, n), dtype)
         self._signals = shmem.create_signals(2 * count * max(1, others))
         self._numbers = torch.zeros(self._programs, dtype=torch.int64, device=device)
         self._result = torch.empty((m, n), dtype=dtype, device=device)
+        wanted = _copies_in_bulk(device) if descriptors is None else descriptors
+        self._came = _described(self._stage.view(-1, n), tiles.m, tiles.n) if wanted else None
 
     @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -150,16 +238,38 @@ class GemmReduceScatter(Collective):
         # Programs store their tiles while others still read.
         a, b = (apart(operand, self._result).contiguous() for operand in (a, b))
         tiles, k = self.tiles, a.shape[1]
+        operands = self._as_descriptors(a, b)
         gemm_reduce_scatter_kernel[(self._programs,)](
-            a, b, self._result, self._stage, self._signals, self._numbers, self.m, self.n, k,
-            BLOCK_M=tiles.m, BLOCK_N=tiles.n, BLOCK_K=tiles.k, GROUP=tiles.group,
-            EVEN_M=self.m % tiles.m == 0, EVEN_K=k % tiles.k == 0, OTHERS=self._others,
+            *(operands or (a, b, self._stage)), self._result, self._stage, self._signals, self._numbers,
+            self.m, self.n, k, BLOCK_M=tiles.m, BLOCK_N=tiles.n, BLOCK_K=tiles.k, GROUP=tiles.group,
+            CHUNK=tiles.chunk, SUMS=tiles.sums, EVEN_M=self.m % tiles.m == 0, EVEN_K=k % tiles.k == 0,
+            OTHERS=self._others, DESCRIBED=operands is not None, NEAR=self._near,
             num_warps=tiles.warps, num_stages=tiles.stages,
         )  # fmt: skip
         return self._result
+
+    def _as_descriptors(self, a: torch.Tensor, b: torch.Tensor) -> tuple[Any, Any, Any] | None:
+        """Of A, B and what comes; None if one of them cannot be described."""
+        if self._came is None:
+            return None
+        tiles = self.tiles
+        found = _described(a, tiles.m, tiles.k), _described(b, tiles.k, tiles.n)
+        return None if None in found else (*found, self._came)
 
     def free(self) -> None:
         """Give the memory back. Collective; waits until no PE uses it."""
         shmem.barrier_all()
         for tensor in (self._signals, self._stage):
             shmem.free_tensor(tensor)
+
+
+def _described(matrix: torch.Tensor, rows: int, columns: int) -> Any:
+    """A descriptor of a contiguous matrix for tiles of so many rows and columns; None if it can have none.
+
+    CUDA's driver wants an address and strides of whole 16 bytes (cuTensorMapEncodeTiled).
+    """
+    if not matrix.numel() or matrix.data_ptr() % 16 or matrix.shape[1] * matrix.itemsize % 16:
+        return None
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return TensorDescriptor.from_tensor(matrix, [rows, columns])

@@ -50,7 +50,7 @@ class _ConsumedType(tl.core.tensor_descriptor_type):  # pyright: ignore
     def __init__(self, type: Any) -> None:
         super().__init__(type.block_type, type.shape_type, type.strides_type)
 
-    def _unflatten_ir(self, handles: Sequence[Any], cursor: int) -> tuple[ConsumedDescriptor, int]:
+    def _unflatten_ir(self, handles: list[Any], cursor: int) -> tuple[ConsumedDescriptor, int]:
         descriptor, cursor = super()._unflatten_ir(handles, cursor)
         return ConsumedDescriptor(descriptor, tl.tensor(handles[cursor], tl.int32)), cursor + 1
 

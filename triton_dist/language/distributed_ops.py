@@ -178,7 +178,7 @@ def notify(
     program wrote before, also to other PEs.
 
     Per back end: int32, int64 and uint64 signals on the host; on cuda, hip and maca int64 and uint64; on ascend
-    int32, and int64 and uint64 with "set" only.
+    int32, and int64 and uint64 with "set" only. On ascend no scope is looked at: the signal on PE `rank` is updated.
 
     Example:
         tl.store(dl.symm_at(buffer, peer) + offsets, x)

@@ -99,7 +99,7 @@ def _wait(op: d.WaitOp) -> Converted:
 
 
 def _notify(op: d.NotifyOp) -> Converted:
-    """The scope is dropped: memory of the host is coherent, and each update is a release."""
+    """Memory of the host is coherent, and each update is a release: the scope only says whose signal it is."""
     width = _integer_width(op, d.pointee(op.sigAddr.type), SIGNAL_WIDTHS)
     new: list[Operation] = []
     value: SSAValue = op.signalVal
@@ -108,8 +108,10 @@ def _notify(op: d.NotifyOp) -> Converted:
         new.append(narrow)
         value = narrow.results[0]
     action = (keyword_of(d.SIGNAL_OPS, op.sigOp) or "").lower()
-    symbol = f"host_shmem_signal_{action}_i{width}"
-    new.append(_call(op, symbol, (op.sigAddr, value, op.rank), i32, pure=False))
+    if keyword_of(d.COMM_SCOPES, op.commScope) == "GPU":
+        new.append(_call(op, f"host_shmem_signal_here_{action}_i{width}", (op.sigAddr, value), i32, pure=False))
+    else:
+        new.append(_call(op, f"host_shmem_signal_{action}_i{width}", (op.sigAddr, value, op.rank), i32, pure=False))
     return new, []
 
 

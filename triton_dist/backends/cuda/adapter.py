@@ -67,6 +67,7 @@ class CudaAdapter(RuntimeAdapter):
         self._ranges: list[_Range] = []
         self._anchor = 0
         self._owner = False
+        self._one_device: bool | None = None
 
     # Life
 
@@ -78,7 +79,7 @@ class CudaAdapter(RuntimeAdapter):
         self._owner = not nvshmem.initialized()
         if self._owner:
             nvshmem.init(config.pe, config.n_pes, _shared_uid(config, nvshmem))
-        self._nvshmem, self._config = nvshmem, config
+        self._nvshmem, self._config, self._one_device = nvshmem, config, None
         self._stream_ops = self._given_ops or StreamOps()
         self._check_versions()
         self._check_identity()
@@ -152,6 +153,25 @@ class CudaAdapter(RuntimeAdapter):
 
     def shares_device(self) -> bool:
         return self._running("shares_device()").init_status() in (LIMITED_MPG, FULL_MPG)
+
+    def on_one_device(self) -> bool:
+        """Collective, the first time."""
+        if self._one_device is None:
+            self._one_device = self.shares_device() and self._all_have(_uuid_of(self._device))
+        return self._one_device
+
+    def _all_have(self, name: bytes) -> bool:
+        """Collective: whether every PE says the same."""
+        import torch
+
+        mine = torch.tensor(list(name), dtype=torch.uint8, device=self._device)
+        table = self.create_tensor((self.n_pes(), len(name)), torch.uint8)
+        for pe in range(self.n_pes()):
+            self.put(table[self.my_pe()], mine, pe)
+        self.barrier_all()
+        alike = bool((table == mine).all())
+        self.free_tensor(table)
+        return alike
 
     def info(self) -> dict[str, Any]:
         self._running("info()")
@@ -437,6 +457,12 @@ def _choose_device() -> torch.device:
     # NVSHMEM takes the current CUDA context, which torch makes late.
     torch.empty(1, device=device)
     return device
+
+
+def _uuid_of(device: torch.device) -> bytes:
+    import torch
+
+    return torch.cuda.get_device_properties(device).uuid.bytes
 
 
 def _shared_uid(config: ShmemConfig, nvshmem: Any) -> bytes:

@@ -83,6 +83,8 @@ def _symbols() -> dict[str, Symbol]:
     for action in ("set", "add"):
         for bits in (32, 64):
             found[f"{_PREFIX}signal_{action}_i{bits}"] = Symbol(f"host_signal_{action}_i{bits}")
+            here = f"signal_here_{action}_i{bits}"
+            found[_PREFIX + here] = Symbol(f"host_{here}", may_end=False)
     for record in records().values():
         symbol = record.symbol("cpu")
         if symbol:

@@ -29,6 +29,23 @@ leave:
   ret i32 0
 }
 
+; At an address as it is, of whichever PE.
+define i32 @host_signal_here_set_${t}(ptr %launch, i32 %program, i32 %site, i64 %sig, ${t} %value) nounwind {
+  %begin = call i64 @td_now_if(ptr %launch)
+  %p = inttoptr i64 %sig to ptr
+  store atomic ${t} %value, ptr %p release, align ${size}
+  call void @td_notified(ptr %launch, i32 %program, i32 %site, i64 %begin)
+  ret i32 0
+}
+
+define i32 @host_signal_here_add_${t}(ptr %launch, i32 %program, i32 %site, i64 %sig, ${t} %value) nounwind {
+  %begin = call i64 @td_now_if(ptr %launch)
+  %p = inttoptr i64 %sig to ptr
+  %old = atomicrmw add ptr %p, ${t} %value acq_rel
+  call void @td_notified(ptr %launch, i32 %program, i32 %site, i64 %begin)
+  ret i32 0
+}
+
 define ${t} @host_fetch_add_${t}(ptr %launch, i32 %program, i32 %site, i64 %dest, ${t} %value, i32 %pe) nounwind {
   %remote = call i64 @host_ptr(ptr %launch, i32 %program, i32 %site, i64 %dest, i32 %pe)
   %bad = call i1 @ended(ptr %launch)
