@@ -2,27 +2,31 @@
 # pyright: reportArgumentType=false, reportPossiblyUnboundVariable=false
 """What `dl.*` costs beside stock Triton: a launch, and a cold compilation. One PE.
 
-`overhead.py stock` imports no triton_dist at all; `overhead.py ours` takes the same kernels with a few `dl` operations.
-Prints JSON: microseconds of a launch; of each kernel, median milliseconds of a cold compilation, and in it of our
-conversion (with what it makes for the linker), of Triton's linking of device libraries, of NVSHMEM's initialisation
-of what was loaded, and of Triton's stages ("front": from Python to TTIR; "store": into the cache; "run": all the rest,
-loading and the first launch).
+Two processes compile in turn: "stock" imports no triton_dist at all, "ours" takes the same kernels with a few `dl`
+operations. Prints medians of a cold compilation, and in it of our conversion (with what it makes for the linker), of
+Triton's linking of device libraries, of NVSHMEM's initialisation of what was loaded, and of Triton's stages ("front":
+from Python to TTIR; "store": into the cache; "run": all the rest, loading and the first launch).
 """
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
+from pathlib import Path
 
 import torch
 import triton
 import triton.language as tl
 from triton._C.libtriton import llvm
 
-OURS = sys.argv[1] == "ours"
+OURS = sys.argv[1:2] == ["ours"]
 if OURS:
     import triton_dist.language as dl
     from triton_dist import shmem
@@ -72,6 +76,7 @@ if OURS:
 
 
 STAGES = ("front", "ttir", "ttgir", "llir", "ptx", "cubin", "store")
+PARTS = ("convert", "link", "load", *STAGES)
 spent: dict[str, float] = defaultdict(float)
 
 
@@ -94,7 +99,8 @@ def listen(*, times, **_: object) -> None:
         spent[name] += took / 1e6
 
 
-def main() -> None:
+def worker() -> None:
+    """Serves requests, a line each: "kernel block warps again" is compiled, "launch" is timed. Answers in JSON."""
     size = 128 * 128
     triton.knobs.compilation.listener = listen
     if OURS:
@@ -105,47 +111,121 @@ def main() -> None:
     else:
         y, flag = torch.empty(size, device="cuda"), torch.zeros(1, dtype=torch.int64, device="cuda")
     timed(llvm, "link_extern_libs", "link")
-    kernels, x = (our_copy, our_matmul) if OURS else (stock_copy, stock_matmul), torch.ones(size, device="cuda")
-    found: dict[str, object] = {}
-    sizes = (64, 128, 256, 512, 1024, 2048), (16, 32, 64, 128)
-    for kernel, blocks, n in zip(kernels, sizes, (4096, 128), strict=True):
-        many = (1, 2, 4, 8) if kernel is kernels[0] else (4, 8)  # a tile needs registers
-        variants = [compiled(kernel, x, y, flag, n, block, warps) for warps in many for block in blocks]
-        # The first compilation warms Triton itself up, and here takes NVSHMEM's library apart.
-        name = kernel.__name__.split("_")[1]
-        found[name] = medians(variants[1:])
-        # Those whose number of warps is the first: the others have the same TTIR again, as a tuner's do.
-        found[f"{name}, new TTIR"] = medians(variants[1 : len(blocks)])
-    found["launch"] = statistics.median(launched(kernels[0], x, y, flag) for _ in range(15))
-    print(json.dumps(found))
+    kernels = {"copy": our_copy, "matmul": our_matmul} if OURS else {"copy": stock_copy, "matmul": stock_matmul}
+    x = torch.ones(size, device="cuda")
+    for line in sys.stdin:
+        name, *rest = line.split()
+        if name == "launch":
+            answer = launched(kernels["copy"], x, y, flag)
+        else:
+            block, warps, again = map(int, rest)
+            n = 4096 if name == "copy" else 128
+            answer = compiled(kernels[name], x, y, flag, n, block, warps, again=bool(again))
+        print(json.dumps(answer), flush=True)
     if OURS:
         shmem.finalize()
 
 
-def medians(variants: list[dict[str, float]]) -> dict[str, float]:
-    """In milliseconds."""
-    return {kind: round(statistics.median(v[kind] for v in variants) * 1e3, 1) for kind in variants[0]}
-
-
-def compiled(kernel, x, y, flag, n: int, block: int, warps: int) -> dict[str, float]:
+def compiled(kernel, x, y, flag, n: int, block: int, warps: int, *, again: bool) -> dict[str, float]:
+    """Seconds. Nothing is in Triton's caches; `again`: but the same TTIR was converted before."""
+    forget(kernel, converted=not again)
     spent.clear()
     began = time.perf_counter()
     kernel[(1,)](x, y, flag, n, BLOCK=block, num_warps=warps)
     torch.cuda.synchronize()
     took = time.perf_counter() - began
     run = took - sum(spent[stage] for stage in STAGES)
-    return {"cold": took, **{kind: spent[kind] for kind in ("convert", "link", "load", *STAGES)}, "run": run}
+    return {"cold": took, **{kind: spent[kind] for kind in PARTS}, "run": run}
 
 
-def launched(kernel, x, y, flag, calls: int = 500) -> float:
-    """Microseconds of the host for a launch."""
+def forget(kernel, *, converted: bool) -> None:
+    kernel.device_caches.clear()
+    if OURS and converted:
+        hook._conversion.cache_clear()
+    folder = Path(os.environ["TRITON_CACHE_DIR"])
+    for entry in folder.iterdir() if folder.exists() else ():
+        # NVSHMEM's library is taken apart once for a machine.
+        if not entry.name.startswith("triton_dist_nvshmem"):
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+def launched(kernel, x, y, flag, calls: int = 500) -> dict[str, float]:
+    """Seconds of the host for a launch."""
+    kernel[(1,)](x, y, flag, 4096, BLOCK=1024, num_warps=8)
     torch.cuda.synchronize()
     began = time.perf_counter()
     for _ in range(calls):
         kernel[(1,)](x, y, flag, 4096, BLOCK=1024, num_warps=8)
-    took = (time.perf_counter() - began) / calls * 1e6
+    took = (time.perf_counter() - began) / calls
     torch.cuda.synchronize()
-    return took
+    return {"launch": took}
 
 
-main()
+class Worker:
+    """A process of one way, with a cache of its own."""
+
+    def __init__(self, way: str, folder: str) -> None:
+        env = {**os.environ, "TRITON_CACHE_DIR": f"{folder}/{way}"}
+        command = [sys.executable, "-u", __file__, way]
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, *words: object) -> dict[str, float]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(*words, file=self.process.stdin, flush=True)
+        for line in self.process.stdout:  # NVSHMEM may have something to say
+            if line.startswith("{"):
+                return json.loads(line)
+        raise SystemExit(f"{self.process.args}: ended")
+
+    def end(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+VARIANTS = {
+    "copy": [(block, warps) for warps in (1, 2, 4, 8) for block in (64, 128, 256, 512, 1024, 2048)],
+    # A tile needs registers.
+    "matmul": [(block, warps) for warps in (4, 8) for block in (16, 32, 64, 128)],
+}
+
+
+def main(rounds: int) -> None:
+    """Both ways in turn, so that both meet the machine in the same state."""
+    with tempfile.TemporaryDirectory() as folder:
+        workers = [Worker(way, folder) for way in ("stock", "ours")]
+        head = ("kernel", "stock ms", "ours ms", "ours beside linking, over stock", *PARTS, "run")
+        print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+        for name, variants in VARIANTS.items():
+            for block, warps in variants[:2]:  # warms Triton up, and takes NVSHMEM's library apart
+                for worker in workers:
+                    worker.ask(name, block, warps, 0)
+            for again in (0, 1):
+                pairs = [
+                    [worker.ask(name, *variant, again) for worker in workers]
+                    for _ in range(rounds if name == "copy" else 1)
+                    for variant in variants
+                ]
+                print(row(f"{name}, {'converted before' if again else 'new TTIR'}", pairs), flush=True)
+        launches = [[worker.ask("launch")["launch"] for worker in workers] for _ in range(15)]
+        for worker in workers:
+            worker.end()
+    stock, ours = (statistics.median(pair[i] for pair in launches) * 1e6 for i in (0, 1))
+    print(f"\nA launch, us of the host: stock {stock:.1f}, ours {ours:.1f}")
+
+
+def row(name: str, pairs: list[list[dict[str, float]]]) -> str:
+    """Medians in milliseconds; of the ratios of pairs too. Of the parts: stock / ours."""
+    def median(i: int, kind: str) -> float:
+        return statistics.median(pair[i][kind] for pair in pairs) * 1e3
+
+    ratio = statistics.median((ours["cold"] - ours["link"]) / stock["cold"] for stock, ours in pairs)
+    parts = [f"{median(0, kind):.1f} / {median(1, kind):.1f}" for kind in (*PARTS, "run")]
+    return f"| {name} | {median(0, 'cold'):.1f} | {median(1, 'cold'):.1f} | {ratio:.3f} | {' | '.join(parts)} |"
+
+
+if len(sys.argv) == 2 and sys.argv[1] in ("stock", "ours"):
+    worker()
+else:
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)

@@ -78,16 +78,6 @@ environment() {
   $PYTHON -c "from triton_dist.backends.cuda import library; i = library.installed(); print(i, i.file_for(90))"
 }
 
-overhead() {
-  for turn in 1 2 3; do
-    for way in stock ours; do
-      # Only ours has NVSHMEM's library taken apart already: that is done once for a machine.
-      find "$TRITON_CACHE_DIR" -mindepth 1 -maxdepth 1 ! -name 'triton_dist_nvshmem*' -exec rm -rf {} + 2>/dev/null
-      echo "$way $($PYTHON benchmarks/h200/launch.py -n 1 --timeout 60 benchmarks/h200/overhead.py $way 2>>"$OUT/overhead.log" | tail -1)"
-    done
-  done | tee -a "$OUT/overhead.log"
-}
-
 part() {
   echo "# $1"
   local few="$GPUS" many="$GPUS" measure=benchmarks/h200/measure.py
@@ -97,7 +87,7 @@ part() {
     correct) for n in ${PES:-$many}; do pes correct "${LIMIT:-240}" "$n" benchmarks/h200/correct.py --rounds "$ROUNDS" --seconds SOFT; done ;;
     quick) for n in ${PES:-2}; do pes quick "${LIMIT:-150}" "$n" benchmarks/h200/correct.py --rounds 5; done ;;
     signals) for n in ${PES:-$few}; do pes signals "${LIMIT:-60}" "$n" $measure ping_pong push; done ;;
-    overhead) overhead ;;
+    overhead) pes overhead "${LIMIT:-120}" 1 benchmarks/h200/overhead.py ;;
     probes) probes ;;
     collectives) probes; for n in ${PES:-$few}; do pes collectives "${LIMIT:-160}" "$n" $measure collectives --largest "${LARGEST:-256}" --seconds SOFT; done ;;
     explore) for n in ${PES:-$few}; do pes explore "${LIMIT:-120}" "$n" $measure explore --seconds SOFT; done ;;
