@@ -144,9 +144,9 @@ def forget(kernel, *, converted: bool) -> None:
         hook._conversion.cache_clear()
     folder = Path(os.environ["TRITON_CACHE_DIR"])
     for entry in folder.iterdir() if folder.exists() else ():
-        # NVSHMEM's library is taken apart once for a machine.
-        if not entry.name.startswith("triton_dist_nvshmem"):
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        # Launchers are compiled once for a signature, by a C compiler, and NVSHMEM's library is taken apart once.
+        if entry.is_dir() and not list(entry.glob("*.so")) and not entry.name.startswith("triton_dist_nvshmem"):
+            shutil.rmtree(entry)
 
 
 def launched(kernel, x, y, flag, calls: int = 500) -> dict[str, float]:
