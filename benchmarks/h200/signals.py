@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
+import torch
 import triton.language as tl
 from common import Meeting, Table, doing, seconds
 
@@ -46,6 +48,7 @@ def spin_kernel(flag_ptr, rounds):
 
 
 ROUNDS = 2000
+IDLE_SECONDS = 0.05
 
 
 def ping_pong(meeting: Meeting) -> None:
@@ -72,5 +75,8 @@ def ping_pong(meeting: Meeting) -> None:
 
 
 def idle() -> float:
+    """What PEs do meanwhile that only look on: nothing at all. A barrier of theirs would poll the same memory."""
     shmem.barrier_all()
+    torch.cuda.synchronize()
+    time.sleep(IDLE_SECONDS)
     return 0.0
