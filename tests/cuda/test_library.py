@@ -415,6 +415,51 @@ def test_a_kernel_has_nvshmem_ptr_as_inline_assembly(compiled: Compile) -> None:
     assert made.asm["ptx"].count("[nvshmemi_device_state_d+16]") == 2
 
 
+def test_nvshmem_ptr_that_cannot_be_inline_assembly(compiled: Compile, tmp_path: Path) -> None:
+    asked = "define dso_local noundef ptr @nvshmem_ptr(ptr noundef %0, i32 noundef %1) #0 {"
+    text = STUB.read_text().replace(asked, asked.replace("nvshmem_ptr", "looked_up"))
+    other = tmp_path / "other.ll"
+    other.write_text(f"{text}\n{asked}\n  %r = call ptr @looked_up(ptr %0, i32 %1)\n  ret ptr %r\n}}\n")
+    made = compiled(both_and_signal, "*fp32", "i32", "*i64", extern_libs={"libnvshmem_device": str(other)})
+    assert "call i64 asm" not in made.asm["llir"]
+    assert made.asm["ptx"].count("[nvshmemi_device_state_d+16]") >= 1
+    assert count(made, "call") == 0
+    assert count(made, "st.release") == 1
+
+
+@triton_dist.language.builtin
+def as_an_integer(x, pe, _semantic=None):
+    table = {(tl.int64, tl.int32): ("nvshmem_ptr", tl.int64)}
+    return dl.extern_call("libnvshmem_device", "", [x, pe], table, True, _semantic=_semantic)
+
+
+@triton_dist.jit
+def asked_both_ways(x, pe):
+    tl.store(dl.symm_at(x, pe), as_an_integer(x.to(tl.int64), pe) * 1.0)
+
+
+def test_nvshmem_ptr_called_as_the_library_declares_it(compiled: Compile) -> None:
+    made = compiled(asked_both_ways, "*fp32", "i32")
+    assert "call i64 asm" not in made.asm["llir"]
+    assert count(made, "call") == 0
+
+
+def test_a_notify_without_a_loop_is_one_call(compiled: Compile) -> None:
+    made = compiled(both_and_signal, "*fp32", "i32", "*i64")
+    assert made.asm["ttir"].count("tt.extern_elementwise") == 3
+    assert "ptr_to_int" not in made.asm["ttir"]
+    assert made.asm["ptx"].count("[nvshmemi_device_state_d+16]") == 3
+    # Exactly: nothing is left of the division by the size of an element.
+    assert count(made, r"shr\.|and\.b64") == 0
+
+
+@triton_dist.jit
+def both_and_signal(x, pe, flag):
+    tl.store(dl.symm_at(x, pe), 1.0)
+    tl.store(dl.symm_at(x, pe + 1), 2.0)
+    dl.notify(flag, pe, signal=1)
+
+
 @triton_dist.jit
 def both(x, pe):
     tl.store(dl.symm_at(x, pe), 1.0)

@@ -10,7 +10,7 @@ tt.func public @kernel(%p: !tt.ptr<f32>, %b: i64, %pe: i32, %t: i32) {
   distributed.extern_call %p, %p, %b, %pe {libname = "libnvshmem_device", libpath = "", pure = false, symbol = "nvshmemx_putmem_block"} : (!tt.ptr<f32>, !tt.ptr<f32>, i64, i32) -> ()
   // CHECK: "triton_dist_each_nvshmem_team_my_pe", pure = true} : (i32) -> i32
   %r = distributed.extern_call %t {libname = "libnvshmem_device", libpath = "", pure = true, symbol = "nvshmem_team_my_pe"} : (i32) -> i32
-  // CHECK: symbol = "nvshmem_ptr", pure = true
+  // CHECK: symbol = "triton_dist_between4_nvshmem_ptr", pure = true} : (!tt.ptr<f32>, i32) -> i64
   // CHECK: tt.addptr %p
   %q = distributed.extern_call %p, %pe {libname = "libnvshmem_device", libpath = "", pure = true, symbol = "nvshmem_ptr"} : (!tt.ptr<f32>, i32) -> !tt.ptr<f32>
   // CHECK: %[[R:.*]] = tt.extern_elementwise %{{.*}} {libname = "mine", libpath = "/mine.bc", symbol = "f", pure = false} : (i64) -> i64

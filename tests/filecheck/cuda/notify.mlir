@@ -10,8 +10,7 @@ tt.func public @kernel(%p: !tt.ptr<i64>, %v: i64, %pe: i32) {
   // CHECK: gpu.barrier
   // CHECK-NEXT: @p red.release.sys.global.add.u64 [$1], $2;
   "distributed.notify"(%p, %v, %pe) <{sigOp = 2 : i32, commScope = 2 : i32}> : (!tt.ptr<i64>, i64, i32) -> ()
-  // CHECK: %[[THERE:.*]] = tt.extern_elementwise {{.*}}symbol = "nvshmem_ptr"
-  // CHECK-NEXT: tt.extern_elementwise %{{.*}}, %[[THERE]], %v, %pe {libname = "triton_dist_nvshmem", libpath = "", symbol = "triton_dist_one_notify_set", pure = false} : (i64, i64, i64, i32) -> i32
+  // CHECK-NEXT: tt.extern_elementwise %p, %v, %pe {libname = "triton_dist_nvshmem", libpath = "", symbol = "triton_dist_one_notify_set", pure = false} : (!tt.ptr<i64>, i64, i32) -> i32
   "distributed.notify"(%p, %v, %pe) <{sigOp = 1 : i32, commScope = 3 : i32}> : (!tt.ptr<i64>, i64, i32) -> ()
   // CHECK: symbol = "triton_dist_one_notify_add"
   "distributed.notify"(%p, %v, %pe) <{sigOp = 2 : i32, commScope = 3 : i32}> : (!tt.ptr<i64>, i64, i32) -> ()

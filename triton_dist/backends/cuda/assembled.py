@@ -11,6 +11,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from triton_dist.backends.cuda.bitcode import Signature
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -37,9 +39,8 @@ def assembled(function: str, operands: Sequence[str], result: str, pieces: Piece
 
     `operands` and `result` are the types that it is called with.
     """
-    signature = pieces.signature(function)
-    declared = [type.replace("ptr", "i64") for type in (*signature.parameters, signature.result)]
-    if declared != [*operands, result] or not set(declared) <= _LETTERS.keys():
+    declared = pieces.signature(function).of_integers()
+    if declared != Signature(result, tuple(operands)) or not {result, *operands} <= _LETTERS.keys():
         return None
     text = _assembly(function, pieces, arch)
     if text is None:

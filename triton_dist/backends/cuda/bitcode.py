@@ -125,6 +125,11 @@ class Signature:
     result: str
     parameters: tuple[str, ...]
 
+    def of_integers(self) -> Signature:
+        """The same with i64 for addresses."""
+        result, *parameters = (type.replace("ptr", "i64") for type in (self.result, *self.parameters))
+        return Signature(result, tuple(parameters))
+
     @staticmethod
     def parse(head: str, function: str) -> Signature:
         before, _, after = head.partition(f"@{function}(")

@@ -4,7 +4,7 @@
 Calls of NVSHMEM's functions, inline PTX (`templates.py`) and plain TTIR, for Triton 3.6 to 3.9. Four rules, each of
 which decides between a right and a wrong, or a fast and a slow kernel:
 
-- Pointers cross a call as i64; otherwise the call is never inlined.
+- Pointers cross a call as i64; otherwise the call is never inlined. Only our own wrappers take them as they are.
 - What depends on a wait depends on its token through an addition of zero whose divisibility is known, so that loads
   stay behind the wait and stay 128 bits wide.
 - A wait is never pure. Inside a loop it stands in an `scf.if` with a condition that no pass can see through: the
@@ -37,6 +37,8 @@ from triton_dist.ir.locations import location
 ZERO_HINT = 1 << 30
 _I1 = IntegerType(1)
 _NE = 1
+_GLOBAL = int_attr(1)
+"""The address space of a plain pointer."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,7 @@ class _Place:
             "pure": int_attr(int(asm.pure), 1),
             "packed_element": int_attr(1),
         }
-        hint: dict[str, Attribute] = {"tt.divisibility": int_attr(divisibility)} if divisibility else {}
-        return self.op(tt.ElementwiseInlineAsmOp, operands, result, properties, hint)
+        return self.op(tt.ElementwiseInlineAsmOp, operands, result, properties, _hint(divisibility))
 
     def call(
         self,
@@ -126,6 +127,7 @@ class _Place:
         result: Attribute,
         pure: bool,
         library: tuple[str, str] = (symbols.VENDOR, ""),
+        divisibility: int = 0,
     ) -> SSAValue:
         properties: dict[str, Attribute] = {
             "libname": string_attr(library[0]),
@@ -133,7 +135,7 @@ class _Place:
             "symbol": string_attr(symbol),
             "pure": int_attr(int(pure), 1),
         }
-        return self.op(tt.ExternElementwiseOp, operands, result, properties)
+        return self.op(tt.ExternElementwiseOp, operands, result, properties, _hint(divisibility))
 
     def barrier(self) -> None:
         self.ops.append(BarrierOp.create(location=self.old.location))
@@ -143,6 +145,12 @@ class _Place:
         if not isinstance(pointer.type, tt.PointerType):
             return pointer
         return self.op(tt.PtrToIntOp, (pointer,), i64)
+
+    def for_wrapper(self, pointer: SSAValue) -> SSAValue:
+        """A pointer as our own wrappers take it: as it is, if it is into global memory."""
+        type = pointer.type
+        plain = isinstance(type, tt.PointerType) and type.address_space == _GLOBAL
+        return pointer if plain else self.address(pointer)
 
     def guarded(self, result: Attribute, body: Callable[[_Place], SSAValue]) -> SSAValue:
         """`body`, in a form that the software pipeliner can predicate if it stands in a loop."""
@@ -204,6 +212,10 @@ class _Place:
         raise self.unsupported(f"the signal is of type {type}; it can be i32, i64")
 
 
+def _hint(divisibility: int) -> dict[str, Attribute]:
+    return {"tt.divisibility": int_attr(divisibility)} if divisibility else {}
+
+
 def _is_made_in(outer: Operation, value: SSAValue) -> bool:
     owner = value.owner
     inside = owner.parent_op() if isinstance(owner, Block) else owner
@@ -224,21 +236,19 @@ def _get_num_ranks(at: _Place, op: d.GetNumRanksOp) -> Sequence[SSAValue]:
 
 
 def _symm_at(at: _Place, op: d.SymmAtOp) -> Sequence[SSAValue]:
-    return (_counterpart(at, op.symmAddr, "nvshmem_ptr", lambda local: (local, op.rank)),)
+    return (_counterpart(at, op.symmAddr, "nvshmem_ptr", (op.symmAddr, op.rank)),)
 
 
-def _counterpart(
-    at: _Place, pointer: SSAValue, symbol: str, operands: Callable[[SSAValue], Sequence[SSAValue]]
-) -> SSAValue:
+def _counterpart(at: _Place, pointer: SSAValue, symbol: str, operands: Sequence[SSAValue]) -> SSAValue:
     """Another address of the same symmetric memory: the pointer plus what lies between them.
 
     Heaps are aligned alike, so the distance is a multiple of a page. Said so, Triton's own analysis knows of the
     result what it knows of the pointer. Null stays null.
     """
     size = _size_of(d.pointee(pointer.type))
-    local = at.address(pointer)
-    remote = at.call(symbol, operands(local), i64, pure=True)
-    elements = at.asm(templates.elements_between(size), (remote, local), i64, divisibility=templates.PAGE // size)
+    asked = symbols.Wrapper(symbols.BETWEEN[size], symbol).name
+    handed = [at.for_wrapper(value) if value is pointer else value for value in operands]
+    elements = at.call(asked, handed, i64, True, (symbols.WRAPPERS, ""), divisibility=templates.PAGE // size)
     return at.op(tt.AddPtrOp, (pointer, elements), pointer.type)
 
 
@@ -344,8 +354,13 @@ def _peer_signal(at: _Place, op: d.NotifyOp) -> SSAValue:
 
 def _notify_anywhere(at: _Place, op: d.NotifyOp, action: str) -> None:
     """Through a wrapper that stores to a peer it can reach, and asks NVSHMEM to signal any other."""
-    wrapper = symbols.Wrapper("each" if at.divergent() else "one", symbols.NOTIFY[action])
-    operands = (at.address(op.sigAddr), _peer_signal(at, op), op.signalVal, op.rank)
+    mode = "each" if at.divergent() else "one"
+    if at.invariant_loop((op.sigAddr, op.rank)) is None:
+        wrapper = symbols.Wrapper(mode, symbols.NOTIFY[action])
+        operands = (at.for_wrapper(op.sigAddr), op.signalVal, op.rank)
+    else:
+        wrapper = symbols.Wrapper(mode, symbols.NOTIFY_THERE[action])
+        operands = (at.address(op.sigAddr), _peer_signal(at, op), op.signalVal, op.rank)
     at.guarded(i32, lambda inside: inside.call(wrapper.name, operands, i32, False, (symbols.WRAPPERS, "")))
 
 
@@ -367,7 +382,7 @@ def _extern_call(at: _Place, op: d.ExternCallOp) -> Sequence[SSAValue]:
 
 def _pointer_call(at: _Place, op: d.ExternCallOp, symbol: str) -> SSAValue:
     pointer = next(value for value in op.srcs if isinstance(value.type, tt.PointerType))
-    return _counterpart(at, pointer, symbol, lambda local: [local if v is pointer else v for v in op.srcs])
+    return _counterpart(at, pointer, symbol, op.srcs)
 
 
 def _any_call(

@@ -41,9 +41,14 @@ def symbols() -> dict[str, Symbol]:
             if (host := _host(record, symbol)) is not None:
                 found[symbol] = host
     for action, symbol in names.NOTIFY.items():
-        found[symbol] = Symbol(f"cuda_signal_{action}")
+        found[symbol] = Symbol(f"host_signal_{action}_i64")
+        found[names.NOTIFY_THERE[action]] = Symbol(f"cuda_signal_{action}")
     wrapped = {names.Wrapper(mode, symbol).name: host for symbol, host in found.items() for mode in names.MODES}
-    return found | wrapped
+    between = {
+        names.Wrapper(mode, "nvshmem_ptr").name: Symbol(f"cuda_between_{size}", result="i64")
+        for size, mode in names.BETWEEN.items()
+    }
+    return found | wrapped | between
 
 
 def _host(record: Record, symbol: str) -> Symbol | None:
@@ -75,8 +80,9 @@ def ir() -> str:
 def _made() -> Iterator[str]:
     for shift in range(5):
         yield (
-            f"define i64 @cuda_between_{1 << shift}({_HIDDEN}, i64 %a, i64 %b) alwaysinline nounwind {{\n"
-            f"  %d = sub i64 %a, %b\n  %r = ashr i64 %d, {shift}\n  ret i64 %r\n}}"
+            f"define i64 @cuda_between_{1 << shift}({_HIDDEN}, i64 %at, i32 %pe) alwaysinline nounwind {{\n"
+            f"  %remote = call i64 @host_ptr({_HIDDEN}, i64 %at, i32 %pe)\n"
+            f"  %d = sub i64 %remote, %at\n  %r = ashr i64 %d, {shift}\n  ret i64 %r\n}}"
         )
     for size in (1, 2, 4, 8):
         yield _collective("broadcast", size, ", i32 %root")

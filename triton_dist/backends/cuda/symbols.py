@@ -20,11 +20,15 @@ MODES = ("one", "warp", "block", "each")
 """Who calls the function: thread 0, warp 0, all threads together; or each thread for itself, with no guard."""
 NOTIFY = {"set": "notify_set", "add": "notify_add"}
 """Signals anywhere; ours, made of NVSHMEM's."""
+NOTIFY_THERE = {"set": "notify_there_set", "add": "notify_there_add"}
+"""The same, for a signal whose address on the peer was looked up before."""
+BETWEEN = {1 << shift: f"between{1 << shift}" for shift in range(5)}
+"""Size -> how a function of `POINTERS` is asked for the distance to a counterpart, in elements of that size."""
 DIRECT = frozenset({"nvshmem_my_pe", "nvshmem_n_pes"})
 """What any thread may call and all agree about: called without a wrapper."""
 POINTERS = frozenset({"nvshmem_ptr", "nvshmemx_mc_ptr"})
 
-_NAME = re.compile(rf"triton_dist_({'|'.join(MODES)})_(\w+)")
+_NAME = re.compile(rf"triton_dist_({'|'.join((*MODES, *BETWEEN.values()))})_(\w+)")
 
 TYPES = {
     "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64",

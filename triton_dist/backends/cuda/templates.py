@@ -88,14 +88,6 @@ def notify(width: int, scope: str, action: str, guard: str) -> Asm:
     return Asm(text, f"=r,l,{letter(width)},~{{memory}}", f"cuda_local_{action}_i{width}")
 
 
-@functools.cache
-def elements_between(size: int) -> Asm:
-    """The distance from a symmetric address to its counterpart, in elements of `size` bytes."""
-    shift = size.bit_length() - 1
-    scale = f"shr.s64 $0, d, {shift};" if shift else "mov.b64 $0, d;"
-    return Asm(f"{{ .reg .b64 d; sub.s64 d, $1, $2; {scale} }}", "=l,l,l", f"cuda_between_{size}", True, "i64")
-
-
 ONE = Asm("mov.b32 $0, 1;", "=r", "cuda_one", pure=True)
 """A true condition that no pass can see through."""
 ZERO_OF = Asm("mov.b32 $0, 0;", "=r,r", "cuda_zero_of", pure=True)
@@ -150,7 +142,6 @@ def compare_and_swap(width: int, scope: str, semantic: str) -> Asm:
 def every() -> Iterator[Asm]:
     """All templates."""
     yield from (ONE, ZERO_OF, PROXY_FENCE)
-    yield from (elements_between(1 << k) for k in range(5))
     yield from map(register, REGISTERS)
     for width in WIDTHS:
         for scope in SCOPES:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import functools
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from triton_dist.backends.cuda.bitcode import Pieces, Signature
 from triton_dist.backends.cuda.symbols import Wrapper
 from triton_dist.backends.cuda.templates import release
 from triton_dist.errors import DeviceLibraryMissing, NvshmemMismatch, UndefinedDeviceFunction
+from triton_dist.ir.dialects.tt import PointerType
 from triton_dist.ir.seen import Remembered
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ WITHOUT_NETWORK = {
 }
 """NVSHMEM's functions that use a network are most of its code; where there is none, nothing of it is needed."""
 _LIMIT = {"one": 1, "warp": 32}
+_GLOBAL = "ptr addrspace(1)"
+_LOOK_UP = "nvshmem_ptr"
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,8 @@ def _called(op: Operation) -> Called:
 def _llvm_type(type: Any) -> str:
     if isinstance(type, IntegerType):
         return f"i{type.width.data}"
+    if isinstance(type, PointerType):
+        return _GLOBAL
     text = str(type)
     return {"f32": "float", "f64": "double", "f16": "half", "bf16": "bfloat"}.get(text, text)
 
@@ -117,16 +122,12 @@ _contents: Remembered[tuple[str, bytes]] = Remembered(64)
 
 def _content(called: Sequence[Called], path: Path, pieces: Pieces, arch: int, alone: bool) -> tuple[str, bytes]:
     """What the file holds, and a hash of it. `alone`: there is no network."""
-    roots, texts = _roots(called, path, pieces)
+    roots = _roots(called, path, pieces)
     stubs = WITHOUT_NETWORK if alone else None
-    for call in called:
-        others = [root for root in roots if root != call.name]
-        # Unless another function of the library needs it as it is.
-        needed = call.name not in symbols.POINTERS or f"@{call.name}" in pieces.closure(others, stubs)
-        made = None if needed else assembled(call.name, call.operands, call.result, pieces, arch)
-        if made is not None:
-            roots, texts = others, [*texts, made]
-    body = pieces.extract(dict.fromkeys(roots), stubs)
+    inlined = _inlined(called, roots, pieces, stubs, arch)
+    own = [(wrapper, call) for call in called if (wrapper := Wrapper.of(call.name))]
+    texts = [*(_wrapper(wrapper, call, pieces, inlined.keys()) for wrapper, call in own), *inlined.values()]
+    body = pieces.extract([root for root in roots if root not in inlined], stubs)
     slot = _SLOT if any("@triton_dist_result" in text for text in texts) else ""
     content = "\n".join([slot, *texts, body]).encode()
     return hashlib.sha256(content).hexdigest()[:32], content
@@ -138,26 +139,50 @@ def all_functions() -> tuple[str, ...]:
     return tuple(dict.fromkeys(["nvshmem_ptr", *_NOTIFY_NEEDS, *symbols.scopes()]))
 
 
-def _roots(called: Sequence[Called], path: Path, pieces: Pieces) -> tuple[list[str], list[str]]:
-    """NVSHMEM's functions that are needed, and the text of the wrappers."""
-    roots: list[str] = []
-    texts: list[str] = []
+def _roots(called: Sequence[Called], path: Path, pieces: Pieces) -> list[str]:
+    """NVSHMEM's functions that are needed."""
+    roots: dict[str, None] = {}
     for call in called:
-        wrapper = Wrapper.of(call.name)
-        needs = _needs(wrapper, call)
+        needs = _needs(call)
         _check(call, needs, path, pieces)
-        roots += needs
-        if wrapper:
-            texts.append(_wrapper(wrapper, call, pieces))
-    return roots, texts
+        roots |= dict.fromkeys(needs)
+    return list(roots)
 
 
-def _needs(wrapper: Wrapper | None, call: Called) -> tuple[str, ...]:
+def _needs(call: Called) -> tuple[str, ...]:
+    wrapper = Wrapper.of(call.name)
     if wrapper is None:
         return (call.name,)
-    if wrapper.symbol in symbols.NOTIFY.values():
-        return () if library.without_network() else _NOTIFY_NEEDS
-    return (wrapper.symbol,)
+    if not _signals(wrapper):
+        return (wrapper.symbol,)
+    looked_up = (_LOOK_UP,) if wrapper.symbol in symbols.NOTIFY.values() else ()
+    return looked_up if library.without_network() else (*looked_up, *_NOTIFY_NEEDS)
+
+
+def _signals(wrapper: Wrapper) -> bool:
+    return wrapper.symbol in (*symbols.NOTIFY.values(), *symbols.NOTIFY_THERE.values())
+
+
+def _inlined(
+    called: Sequence[Called], roots: Sequence[str], pieces: Pieces, stubs: Mapping[str, str] | None, arch: int
+) -> dict[str, str]:
+    """The functions that all who call them take as inline assembly, of integers; and its text."""
+    found: dict[str, str] = {}
+    for name in [root for root in roots if root in symbols.POINTERS]:
+        declared = pieces.signature(name).of_integers()
+        # Nor may another function of the library need it as it is.
+        needed = f"@{name}" in pieces.closure([root for root in roots if root != name], stubs)
+        if not needed and all(name not in _needs(call) or _takes_integers(call, declared) for call in called):
+            made = assembled(name, declared.parameters, declared.result, pieces, arch)
+            found |= {name: made} if made else {}
+    return found
+
+
+def _takes_integers(call: Called, declared: Signature) -> bool:
+    wrapper = Wrapper.of(call.name)
+    if wrapper is None:
+        return Signature(call.result, call.operands) == declared
+    return _signals(wrapper) or wrapper.mode in symbols.BETWEEN.values()
 
 
 def _check(call: Called, needs: Iterable[str], path: Path, pieces: Pieces) -> None:
@@ -171,9 +196,11 @@ def _check(call: Called, needs: Iterable[str], path: Path, pieces: Pieces) -> No
             raise UndefinedDeviceFunction(where=call.where, symbol=name, library=path, hint=hint)
 
 
-def _wrapper(wrapper: Wrapper, call: Called, pieces: Pieces) -> str:
-    if wrapper.symbol in symbols.NOTIFY.values():
-        return _notify(wrapper)
+def _wrapper(wrapper: Wrapper, call: Called, pieces: Pieces, inlined: Collection[str]) -> str:
+    if _signals(wrapper):
+        return _notify(wrapper, call, pieces, inlined)
+    if wrapper.mode in symbols.BETWEEN.values():
+        return _between(wrapper, call, pieces, inlined)
     lines, value = _call(call, wrapper.symbol, pieces.signature(wrapper.symbol))
     parameters = ", ".join(f"{type} %a{i}" for i, type in enumerate(call.operands))
     head = f"define {call.result} @{wrapper.name}({parameters}) alwaysinline convergent nounwind {{\n"
@@ -182,6 +209,29 @@ def _wrapper(wrapper: Wrapper, call: Called, pieces: Pieces) -> str:
     if wrapper.mode == "block":
         return f"{head}{BARRIER}{lines}{BARRIER}  ret {call.result} {value or 0}\n}}\n"
     return head + _elected(_LIMIT[wrapper.mode], lines, call.result, value)
+
+
+def _between(wrapper: Wrapper, call: Called, pieces: Pieces, inlined: Collection[str]) -> str:
+    """How far a symmetric address is from its counterpart, in elements."""
+    operands, names = list(call.operands), [f"%a{i}" for i in range(len(call.operands))]
+    parameters = ", ".join(map(" ".join, zip(operands, names, strict=True)))
+    at = next(i for i, type in enumerate(operands) if type in (_GLOBAL, "i64"))
+    made = _integer(operands[at], names[at], "%at")
+    operands[at], names[at] = "i64", "%at"
+    asked = Called(call.name, tuple(operands), call.result, call.op)
+    lines, remote = _call(asked, wrapper.symbol, _signature(wrapper.symbol, pieces, inlined), names)
+    size = next(size for size, mode in symbols.BETWEEN.items() if mode == wrapper.mode)
+    # Exactly: both are addresses of such elements, or the peer cannot be reached.
+    return (
+        f"define i64 @{wrapper.name}({parameters}) alwaysinline nounwind {{\n{made}{lines}"
+        f"  %bytes = sub i64 {remote}, %at\n  %elements = ashr exact i64 %bytes, {size.bit_length() - 1}\n"
+        f"  ret i64 %elements\n}}\n"
+    )
+
+
+def _integer(type: str, pointer: str, name: str) -> str:
+    """A line that makes an i64 of a pointer, or of what is one already."""
+    return f"  {name} = {'ptrtoint' if type == _GLOBAL else 'bitcast'} {type} {pointer} to i64\n"
 
 
 def _elected(threads: int, lines: str, result: str, value: str) -> str:
@@ -197,13 +247,16 @@ def _elected(threads: int, lines: str, result: str, value: str) -> str:
     )
 
 
-def _call(call: Called, symbol: str, signature: Signature) -> tuple[str, str]:
-    """The call itself, operands and result converted; and the name of the result, empty for none."""
+def _call(call: Called, symbol: str, signature: Signature, names: Sequence[str] = ()) -> tuple[str, str]:
+    """The call itself, operands and result converted; and the name of the result, empty for none.
+
+    The operands are `names`, or %a0, %a1 and so on.
+    """
     if len(signature.parameters) != len(call.operands):
         raise _differs(call, symbol, signature)
     lines, operands = "", []
     for i, (have, want) in enumerate(zip(call.operands, signature.parameters, strict=True)):
-        text, name = _converted(f"%a{i}", have, want, f"%b{i}")
+        text, name = _converted(names[i] if names else f"%a{i}", have, want, f"%b{i}")
         if name is None:
             raise _differs(call, symbol, signature)
         lines += text
@@ -236,35 +289,53 @@ def _differs(call: Called, symbol: str, signature: Signature) -> NvshmemMismatch
     )
 
 
-def _notify(wrapper: Wrapper) -> str:
+def _notify(wrapper: Wrapper, call: Called, pieces: Pieces, inlined: Collection[str]) -> str:
     """Signal a PE: by a store if its memory can be reached, which is fast; otherwise through NVSHMEM.
 
-    `%at` is the signal's address here, `%remote` there, as seen from here: 0 if it cannot be reached.
+    `%at` is the signal's address here; there, as seen from here, it is 0 if it cannot be reached.
     """
-    add = wrapper.symbol == symbols.NOTIFY["add"]
+    add = wrapper.symbol in (symbols.NOTIFY["add"], symbols.NOTIFY_THERE["add"])
     one = wrapper.mode == "one"
+    if wrapper.symbol in symbols.NOTIFY_THERE.values():
+        addresses, lines, remote = "i64 %at, i64 %remote", "", "%remote"
+    else:
+        addresses = f"{call.operands[0]} %here"
+        lines, remote = _looked_up(call, pieces, inlined)
     head = (
-        f"define i32 @{wrapper.name}(i64 %at, i64 %remote, i64 %value, i32 %pe) "
-        f"alwaysinline convergent nounwind {{\n{BARRIER if one else ''}"
+        f"define i32 @{wrapper.name}({addresses}, i64 %value, i32 %pe) "
+        f"alwaysinline convergent nounwind {{\n{lines}{BARRIER if one else ''}"
     )
     if library.without_network():
         # Not a branch to the trap: what is straight compiles faster.
-        return f"{head}{_signal_near(add, one, '@!p trap; ')}  ret i32 0\n}}\n"
-    return f"{head}{_signal_near(add, one)}{_signal_far(add, one)}"
+        return f"{head}{_signal_near(remote, add, one, '@!p trap; ')}  ret i32 0\n}}\n"
+    return f"{head}{_signal_near(remote, add, one)}{_signal_far(remote, add, one)}"
 
 
-def _signal_near(add: bool, one: bool, first: str = "") -> str:
+def _looked_up(call: Called, pieces: Pieces, inlined: Collection[str]) -> tuple[str, str]:
+    """Lines that make `%at` of `%here` and look for it on `%pe`, and the name of what they find."""
+    asked = Called(call.name, ("i64", "i32"), "i64", call.op)
+    lines, remote = _call(asked, _LOOK_UP, _signature(_LOOK_UP, pieces, inlined), ("%at", "%pe"))
+    return _integer(call.operands[0], "%here", "%at") + lines, remote
+
+
+def _signature(name: str, pieces: Pieces, inlined: Collection[str]) -> Signature:
+    """Of the library's own function, or of what there is in its place."""
+    declared = pieces.signature(name)
+    return declared.of_integers() if name in inlined else declared
+
+
+def _signal_near(remote: str, add: bool, one: bool, first: str = "") -> str:
     """Store to the peer, if its memory can be reached; `first` is done before, where p says whether it can."""
     # Predicated, not branched round: thread 0 would have to meet the others again.
     elect = "mov.u32 i, %tid.x; setp.eq.and.u32 p, i, 0, p; " if one else ""
     return (
         f'  call void asm sideeffect "{{ .reg .pred p; .reg .b32 i; setp.ne.s64 p, $0, 0; {first}{elect}'
         f'@p {release("sys", "add" if add else "set")}64 [$0], $1; }}", "l,l,~{{memory}}"'
-        "(i64 %remote, i64 %value) convergent nounwind\n"
+        f"(i64 {remote}, i64 %value) convergent nounwind\n"
     )
 
 
-def _signal_far(add: bool, one: bool) -> str:
+def _signal_far(remote: str, add: bool, one: bool) -> str:
     """Ask NVSHMEM, if the peer's memory cannot be reached; and return."""
     chosen = (
         f"{_THREAD}  %chosen = icmp eq i32 %thread, 0\n  br i1 %chosen, label %signal, label %done\n"
@@ -272,7 +343,7 @@ def _signal_far(add: bool, one: bool) -> str:
         else "  br label %signal\n"
     )
     return (
-        "  %far = icmp eq i64 %remote, 0\n  br i1 %far, label %network, label %done\n"
+        f"  %far = icmp eq i64 {remote}, 0\n  br i1 %far, label %network, label %done\n"
         f"network:\n{chosen}signal:\n  %p = inttoptr i64 %at to ptr\n  call void @nvshmem_fence()\n"
         f"  call void @nvshmemx_signal_op(ptr %p, i64 %value, i32 {10 if add else 9}, i32 %pe)\n"
         "  br label %done\ndone:\n  ret i32 0\n}\n"
