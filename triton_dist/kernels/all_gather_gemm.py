@@ -14,6 +14,8 @@ import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.exchange import Collective, Exchange, check_operand, one_at_a_time
 from triton_dist.kernels.gemm import check_type, dot_tile
+from triton_dist.kernels.numbers import check_counts, check_tile
+from triton_dist.kernels.overlap import laid_out
 
 
 @triton.jit
@@ -104,6 +106,8 @@ class AllGatherGemm(Collective):
         blocks: tuple[int, int, int] = (64, 64, 32),
     ) -> None:
         check_type("AllGatherGemm", dtype, "AllGatherMatmul")
+        check_counts("AllGatherGemm", pushers=pushers, workers=workers)
+        check_tile("AllGatherGemm", blocks)
         self.m, self.k, self.dtype = m, k, dtype
         self.pushers, self.workers, self.blocks = pushers, workers, blocks
         pes = shmem.n_pes()
@@ -121,10 +125,10 @@ class AllGatherGemm(Collective):
         turn = self._exchange.turn()
         block_m, block_n, block_k = self.blocks
         all_gather_gemm_kernel[(self.pushers + self.workers,)](
-            a.contiguous(), b.contiguous(), c, turn.buffer, turn.signals, self.m, n, self.k, turn.epoch,
+            laid_out(a), laid_out(b), c, turn.buffer, turn.signals, self.m, n, self.k, turn.epoch,
             PUSHERS=self.pushers, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k,
         )
         return c
 
-    def free(self) -> None:
+    def _release(self) -> None:
         self._exchange.free()

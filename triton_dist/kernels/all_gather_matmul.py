@@ -11,7 +11,7 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.exchange import Collective, check_no_gradient, check_operand, one_at_a_time
+from triton_dist.kernels.exchange import Collective, check_operand, one_at_a_time
 from triton_dist.kernels.overlap import apart
 from triton_dist.kernels.side_stream import SideStream
 from triton_dist.kernels.stage import Stage
@@ -39,7 +39,6 @@ class AllGatherMatmul(Collective):
         """Multiply all PEs' `a` (each m x k, PE by PE) by this PE's `b` (k x n)."""
         check_operand("AllGatherMatmul", "a", a, (self.m, self.k), self.dtype, self._stage.buffer.device)
         check_operand("AllGatherMatmul", "b", b, (self.k, None), self.dtype, self._stage.buffer.device)
-        check_no_gradient("AllGatherMatmul", a, b, *(() if out is None else (out,)))
         pes, me, n = shmem.n_pes(), shmem.my_pe(), b.shape[1]
         c = torch.empty((pes * self.m, n), dtype=a.dtype, device=a.device) if out is None else out
         check_operand("AllGatherMatmul", "out", c, (pes * self.m, n), self.dtype, self._stage.buffer.device)
@@ -75,5 +74,5 @@ class AllGatherMatmul(Collective):
                 rows = slice(self.first, 2 * m) if me == 0 else slice(0, 2 * m - self.first)
             torch.matmul(gathered[rows], b, out=c[rows])
 
-    def free(self) -> None:
+    def _release(self) -> None:
         self._stage.free()

@@ -21,6 +21,7 @@ import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.exchange import Collective
+from triton_dist.kernels.numbers import check_blocks, check_counts
 from triton_dist.kernels.repeated import Repeated
 from triton_dist.language.extra.language_extra import __syncthreads, ntid, tid
 
@@ -67,6 +68,14 @@ class Plan:
     block: int
     warps: int = 4
 
+    def __post_init__(self) -> None:
+        check_counts("Plan", programs=self.programs, piece=self.piece)
+        check_blocks("Plan", block=self.block, warps=self.warps)
+        if self.piece % self.block:
+            # The end of a piece would be the begin of the next one, which may not have come yet.
+            detail = f"piece is {self.piece}; it must be a multiple of block, {self.block}"
+            raise ArgumentError(op="Plan", detail=detail)
+
     @property
     def text(self) -> str:
         return f"{self.programs}x{self.piece}x{self.block}x{self.warps}"
@@ -91,13 +100,15 @@ def plan_for(count: int, itemsize: int, overlapped: bool = True) -> Plan:
     if overlapped:
         programs, block, warps, most = 2 * multiprocessors, 8192 // itemsize, 8, PIECE_BYTES // itemsize
     else:
-        programs, block, warps, most = multiprocessors, 16384 // itemsize, 16, count
+        programs, block, warps, most = multiprocessors, 16384 // itemsize, 16, None
     share = triton.cdiv(triton.cdiv(count, programs), block) * block
-    return Plan(programs, max(block, min(share, most)), block, warps)
+    return Plan(programs, max(block, min(share, most or share)), block, warps)
 
 
 class Counted(Collective):
     """Owns the memory of a counted collective: symmetric staging memory (twice), signals, the number of the call."""
+
+    _launch: Callable[..., None]
 
     def __init__(self, stage: Sequence[int], dtype: torch.dtype, count: int, phases: int, plan: Plan) -> None:
         if dtype.is_complex:
@@ -111,6 +122,10 @@ class Counted(Collective):
         self._signals = shmem.create_signals(2 * phases * self._pieces * shmem.n_pes())
         self._symmetric: list[torch.Tensor] = [self._signals]
         self._stage = self._make_symmetric((2, *stage))
+
+    def _gone(self, *_: torch.Tensor) -> None:
+        with self._alone:  # says why not
+            pass
 
     def _make_symmetric(self, shape: Sequence[int]) -> torch.Tensor:
         made = shmem.create_tensor(shape, self.dtype)
@@ -132,7 +147,8 @@ class Counted(Collective):
 
         return alone
 
-    def free(self) -> None:
+    def _release(self) -> None:
+        self._launch = self._gone
         shmem.barrier_all()
         for tensor in reversed(self._symmetric):
             shmem.free_tensor(tensor)

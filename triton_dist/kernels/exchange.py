@@ -51,19 +51,37 @@ def one_at_a_time(call: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[
     return guarded
 
 
+class Freed(OneAtATime):
+    """Takes its place when the memory is gone: by then it may be another's."""
+
+    def __enter__(self) -> None:
+        raise ArgumentError(op=self._op, detail="it was freed. Make another one, or free it after its last call")
+
+
 class Collective(AbstractContextManager["Collective"], ABC):
     """An operation that owns symmetric memory. Making and freeing it are collective, as are its calls."""
 
     _alone: OneAtATime
+
+    def __init_subclass__(cls) -> None:
+        if "__init__" in vars(cls):
+            # What is made in inference mode cannot be written outside of it, and calls may be anywhere.
+            setattr(cls, "__init__", torch.inference_mode(mode=False)(cls.__init__))  # noqa: B010
 
     def __new__(cls, *_: object, **__: object) -> Self:
         made = super().__new__(cls)
         made._alone = OneAtATime(cls.__name__)
         return made
 
-    @abstractmethod
     def free(self) -> None:
         """Give the memory back. Collective; waits until no PE uses it."""
+        with self._alone:
+            self._release()
+        self._alone = Freed(type(self).__name__)
+
+    @abstractmethod
+    def _release(self) -> None:
+        """What `free` does, once."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -82,6 +100,8 @@ def check_operand(
 ) -> None:
     """Raise unless `operand` is an ordinary tensor of this shape and type, on this device; None stands for any.
 
+    One that requires a gradient is refused where torch records: no operation here can be derived.
+
     An operation looks at all that its launches would refuse before it tells the other PEs of a call: they could not
     tell the next call from one that was begun and given up.
     """
@@ -90,8 +110,13 @@ def check_operand(
     found = operand.shape
     if operand.layout is not torch.strided:
         raise ArgumentError(op=op, detail=f"{name} is {operand.layout}; it must be dense: {name}.to_dense()")
-    if device is not None and operand.device != device:
-        raise ArgumentError(op=op, detail=f"{name} is on {operand.device}; this PE is on {device}")
+    if operand.requires_grad and torch.is_grad_enabled():
+        detail = f"{name} requires a gradient, and none comes back: give {name}.detach(), or call under torch.no_grad()"
+        raise ArgumentError(op=op, detail=detail)
+    if device is not None:  # otherwise `Repeated` looks, but not at what it has seen before
+        if operand.device != device:
+            raise ArgumentError(op=op, detail=f"{name} is on {operand.device}; this PE is on {device}")
+        check_memory(op, name, operand)
     if found == shape and operand.dtype == dtype:
         return
     fits = len(found) == len(shape) and all(want in (None, have) for want, have in zip(shape, found, strict=True))
@@ -102,10 +127,11 @@ def check_operand(
     raise ArgumentError(op=op, detail=f"{name} is {have} {operand.dtype}; it must be {wanted} {dtype or ''}".rstrip())
 
 
-def check_no_gradient(op: str, *operands: torch.Tensor) -> None:
-    """For products that torch stores where it is told: it refuses to, when it should also remember how to derive."""
-    if torch.is_grad_enabled() and any(operand.requires_grad for operand in operands):
-        raise ArgumentError(op=op, detail="an operand requires a gradient; call it under torch.no_grad()")
+def check_memory(op: str, name: str, operand: torch.Tensor) -> None:
+    """Raise where there is nothing that a kernel could read; torch itself does for wrappers, of vmap say."""
+    if not operand.data_ptr() and operand.numel():
+        detail = f"{name} is a {type(operand).__name__} without memory; keep the call out of what is traced"
+        raise ArgumentError(op=op, detail=detail)
 
 
 @dataclass(frozen=True)

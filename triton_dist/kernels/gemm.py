@@ -9,10 +9,16 @@ import triton.language as tl
 
 from triton_dist.errors import ArgumentError
 
+TYPES = frozenset({
+    torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz,
+    torch.float8_e5m2fnuz,
+})  # fmt: skip
+"""Numbers of which Triton makes products. Torch has others of a byte, which are exponents or pairs of numbers."""
+
 
 def check_type(op: str, dtype: torch.dtype, instead: str) -> None:
     """Tiles are summed in fp32."""
-    if not dtype.is_floating_point or dtype.itemsize > 4:
+    if dtype not in TYPES:
         detail = f"it multiplies floats of up to 32 bits, not {dtype}. {instead} multiplies whatever torch does"
         raise ArgumentError(op=op, detail=detail)
 

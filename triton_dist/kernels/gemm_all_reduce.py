@@ -14,6 +14,8 @@ import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.exchange import Collective, Exchange, check_operand, one_at_a_time
 from triton_dist.kernels.gemm import check_type, dot_tile
+from triton_dist.kernels.numbers import check_counts, check_tile
+from triton_dist.kernels.overlap import laid_out
 
 
 @triton.jit
@@ -81,6 +83,8 @@ class GemmAllReduce(Collective):
     """
 
     def __init__(self, m: int, n: int, *, programs: int = 4, blocks: tuple[int, int, int] = (64, 64, 32)) -> None:
+        check_counts("GemmAllReduce", programs=programs)
+        check_tile("GemmAllReduce", blocks)
         self.m, self.n = m, n
         self.programs, self.blocks = programs, blocks
         pes = shmem.n_pes()
@@ -97,10 +101,10 @@ class GemmAllReduce(Collective):
         c = torch.empty((self.m, self.n), dtype=a.dtype, device=a.device)
         block_m, block_n, block_k = self.blocks
         gemm_all_reduce_kernel[(self.programs,)](
-            a.contiguous(), b.contiguous(), c, turn.buffer, turn.signals, self.m, self.n, a.shape[1], turn.epoch,
+            laid_out(a), laid_out(b), c, turn.buffer, turn.signals, self.m, self.n, a.shape[1], turn.epoch,
             BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k,
         )
         return c
 
-    def free(self) -> None:
+    def _release(self) -> None:
         self._exchange.free()

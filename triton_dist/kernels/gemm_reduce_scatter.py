@@ -18,7 +18,8 @@ from triton_dist import shmem
 from triton_dist.kernels.counted import call_done, call_number
 from triton_dist.kernels.exchange import Collective, check_operand, one_at_a_time
 from triton_dist.kernels.gemm import check_type, place_tile
-from triton_dist.kernels.overlap import apart
+from triton_dist.kernels.numbers import check_blocks, check_counts
+from triton_dist.kernels.overlap import apart, laid_out
 
 
 @triton.jit
@@ -29,7 +30,7 @@ def _dot(
     """A tile of A @ B. Rows and columns past the end are computed from others; who stores leaves them out."""
     rows, columns = row + tl.arange(0, BLOCK_M), column + tl.arange(0, BLOCK_N)
     inner = tl.arange(0, BLOCK_K)
-    a_ptr += (rows if EVEN_M else rows % M)[:, None] * K + inner[None, :]
+    a_ptr += (rows if EVEN_M else rows % M)[:, None].to(tl.int64) * K + inner[None, :]
     b_ptr += inner[:, None] * N + (columns % N)[None, :]
     total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for start in range(0, K, BLOCK_K):
@@ -177,6 +178,10 @@ class Tiles:
     chunk: int = 4
     """Tiles of others that a program does one after the other."""
 
+    def __post_init__(self) -> None:
+        check_blocks("Tiles", m=self.m, n=self.n, k=self.k, warps=self.warps)
+        check_counts("Tiles", group=self.group, stages=self.stages, sums=self.sums, chunk=self.chunk)
+
     def fitting(self, device: torch.device, itemsize: int) -> Tiles:
         """With as many stages as the shared memory of a program holds; at least one."""
         shared = getattr(_properties(device), "shared_memory_per_block_optin", 0)
@@ -228,7 +233,7 @@ class GemmReduceScatter(Collective):
         self._numbers = torch.zeros(self._programs, dtype=torch.int64, device=device)
         self._result = torch.empty((m, n), dtype=dtype, device=device)
         wanted = _copies_in_bulk(device) if descriptors is None else descriptors
-        self._came = _described(self._stage.view(-1, n), tiles.m, tiles.n) if wanted else None
+        self._came = _described(self._stage.flatten(0, 2), tiles.m, tiles.n) if wanted else None
 
     @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -236,7 +241,7 @@ class GemmReduceScatter(Collective):
         check_operand("GemmReduceScatter", "a", a, (shmem.n_pes() * self.m, None), self.dtype, self._result.device)
         check_operand("GemmReduceScatter", "b", b, (a.shape[1], self.n), self.dtype, self._result.device)
         # Programs store their tiles while others still read.
-        a, b = (apart(operand, self._result).contiguous() for operand in (a, b))
+        a, b = (laid_out(apart(operand, self._result)) for operand in (a, b))
         tiles, k = self.tiles, a.shape[1]
         operands = self._as_descriptors(a, b)
         gemm_reduce_scatter_kernel[(self._programs,)](
@@ -256,7 +261,7 @@ class GemmReduceScatter(Collective):
         found = _described(a, tiles.m, tiles.k), _described(b, tiles.k, tiles.n)
         return None if None in found else (*found, self._came)
 
-    def free(self) -> None:
+    def _release(self) -> None:
         """Give the memory back. Collective; waits until no PE uses it."""
         shmem.barrier_all()
         for tensor in (self._signals, self._stage):
@@ -266,10 +271,13 @@ class GemmReduceScatter(Collective):
 def _described(matrix: torch.Tensor, rows: int, columns: int) -> Any:
     """A descriptor of a contiguous matrix for tiles of so many rows and columns; None if it can have none.
 
-    CUDA's driver wants an address and strides of whole 16 bytes (cuTensorMapEncodeTiled).
+    CUDA's driver wants an address and strides of whole 16 bytes (cuTensorMapEncodeTiled); Triton, tiles as wide.
     """
-    if not matrix.numel() or matrix.data_ptr() % 16 or matrix.shape[1] * matrix.itemsize % 16:
+    height, width = matrix.shape
+    whole = not (matrix.data_ptr() % 16 or width * matrix.itemsize % 16 or columns * matrix.itemsize % 16)
+    if not matrix.numel() or not whole:
         return None
     from triton.tools.tensor_descriptor import TensorDescriptor
 
-    return TensorDescriptor.from_tensor(matrix, [rows, columns])
+    # A matrix of one row counts as contiguous whatever its strides are.
+    return TensorDescriptor(matrix, [height, width], [width, 1], [rows, columns])

@@ -7,7 +7,7 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.kernels.all_reduce import AllReduce
-from triton_dist.kernels.exchange import Collective, check_no_gradient, check_operand, one_at_a_time
+from triton_dist.kernels.exchange import Collective, check_operand, one_at_a_time
 
 
 class MatmulAllReduce(Collective):
@@ -26,8 +26,7 @@ class MatmulAllReduce(Collective):
         """Multiply this PE's `a` (m x k) by its `b` (k x n) and sum over the PEs; valid until the next call."""
         check_operand("MatmulAllReduce", "a", a, (self.m, None), self.dtype, self._product.device)
         check_operand("MatmulAllReduce", "b", b, (a.shape[1], self.n), self.dtype, self._product.device)
-        check_no_gradient("MatmulAllReduce", a, b)
         return self._all_reduce(torch.matmul(a, b, out=self._product))
 
-    def free(self) -> None:
+    def _release(self) -> None:
         self._all_reduce.free()

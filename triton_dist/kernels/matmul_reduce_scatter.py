@@ -11,7 +11,7 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.exchange import Collective, check_no_gradient, check_operand, one_at_a_time
+from triton_dist.kernels.exchange import Collective, check_operand, one_at_a_time
 from triton_dist.kernels.gemm_reduce_scatter import GemmReduceScatter
 from triton_dist.kernels.overlap import apart
 from triton_dist.kernels.side_stream import SideStream
@@ -55,7 +55,6 @@ class MatmulReduceScatter(Collective):
         pes, m, me = shmem.n_pes(), self.m, shmem.my_pe()
         check_operand("MatmulReduceScatter", "a", a, (pes * m, None), self.dtype, self._result.device)
         check_operand("MatmulReduceScatter", "b", b, (a.shape[1], self.n), self.dtype, self._result.device)
-        check_no_gradient("MatmulReduceScatter", a, b)
         # What the last call returned is written from here on.
         a, b = apart(a, self._result), apart(b, self._result)
         if pes == 1:
@@ -101,5 +100,5 @@ class MatmulReduceScatter(Collective):
         height = self.m // pieces
         return [slice(piece * height, (piece + 1) * height) for piece in range(pieces)]
 
-    def free(self) -> None:
+    def _release(self) -> None:
         (self._fused or self._stage).free()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensors that share memory."""
+"""Tensors that share memory, or do not have in it what they stand for."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ def overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
     begin, end = _extent(one)
     start, stop = _extent(other)
     return begin < stop and start < end
+
+
+def laid_out(operand: torch.Tensor) -> torch.Tensor:
+    """`operand` as kernels read it: row by row, with the signs that torch may leave for later (`torch._neg_view`)."""
+    return operand.resolve_neg().contiguous()
 
 
 def apart(operand: torch.Tensor, *written: torch.Tensor) -> torch.Tensor:

@@ -13,6 +13,8 @@ import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.exchange import Collective, check_operand, one_at_a_time
+from triton_dist.kernels.numbers import check_counts
+from triton_dist.kernels.overlap import laid_out
 
 
 @triton.jit
@@ -91,6 +93,7 @@ class ProducerConsumer(Collective):
     def __init__(
         self, length: int, dtype: torch.dtype, *, slots: int = 4, producers: int = 2, consumers: int = 2
     ) -> None:
+        check_counts("ProducerConsumer", slots=slots, producers=producers, consumers=consumers)
         self.length, self.dtype, self.slots = length, dtype, slots
         self.producers, self.consumers = producers, consumers
         self._queue = shmem.create_tensor((slots, length), dtype)
@@ -101,8 +104,8 @@ class ProducerConsumer(Collective):
     @one_at_a_time
     def __call__(self, rows: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
         """Send `rows`; return the rows that came from the PE before, times `scale`. As many rows on every PE."""
-        check_operand("ProducerConsumer", "rows", rows, (None, self.length), self.dtype)
-        rows = rows.contiguous()
+        check_operand("ProducerConsumer", "rows", rows, (None, self.length), self.dtype, self._queue.device)
+        rows = laid_out(rows)
         result = torch.empty_like(rows)
         producer_consumer_kernel[(self.producers + self.consumers,)](
             rows, result, self._queue, self._ready, self._free, self._sent, rows.shape[0], self.length, scale,
@@ -112,7 +115,7 @@ class ProducerConsumer(Collective):
         self._sent += rows.shape[0]
         return result
 
-    def free(self) -> None:
+    def _release(self) -> None:
         shmem.barrier_all()
         shmem.free_tensor(self._free)
         shmem.free_tensor(self._ready)

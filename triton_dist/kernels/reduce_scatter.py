@@ -10,7 +10,7 @@ import torch
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Counted, Plan, plan_for
-from triton_dist.kernels.exchange import check_operand
+from triton_dist.kernels.exchange import check_memory, check_operand
 from triton_dist.kernels.overlap import apart, overlap
 from triton_dist.kernels.reduction import SCATTER, accumulator_of, pull_reduction_kernel, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
@@ -32,7 +32,8 @@ class ReduceScatter(Counted):
         self, shape: tuple[int, ...], dtype: torch.dtype, *, pull: bool | None = None, plan: Plan | None = None
     ) -> None:
         count, pes = math.prod(shape), shmem.n_pes()
-        self.shape, self._whole, self.input = shape, (pes, *shape), None
+        self.shape, self._whole = shape, (pes, *shape)
+        self.input: torch.Tensor | None = None
         if pull is None:
             pull = count * dtype.itemsize >= PULL_BYTES and shmem.adapter().shares_device()
         accumulator = accumulator_of(dtype)
@@ -53,17 +54,27 @@ class ReduceScatter(Counted):
     def __call__(self, parts: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """The sum of everyone's `parts[my_pe]`; `parts` is n_pes x shape. In `out`, or valid until the next call."""
         check_operand("ReduceScatter", "parts", parts, self._whole, self.dtype)
-        out = self.result if out is None else out
-        check_operand("ReduceScatter", "out", out, self.shape, self.dtype)
-        if not out.is_contiguous():
-            raise ArgumentError(op="ReduceScatter", detail="out must be contiguous: sums are stored there one by one")
+        if out is None:
+            out = self.result
+        else:
+            self._check_out(out)
         if self.input is None:
             self._launch(parts.contiguous(), out)
         else:
             if parts.data_ptr() != self.input.data_ptr() or not parts.is_contiguous():
+                check_memory("ReduceScatter", "parts", parts)
                 self.input.copy_(apart(parts, self.input))
             if overlap(out, self.input):  # which others still read while this PE stores its sums
                 self._launch(self.result)
                 return out.copy_(self.result)
             self._launch(out)
         return out
+
+    def _check_out(self, out: torch.Tensor) -> None:
+        check_operand("ReduceScatter", "out", out, self.shape, self.dtype)
+        if not out.is_contiguous() or out.is_neg():
+            raise ArgumentError(op="ReduceScatter", detail="out must be contiguous: sums are stored there one by one")
+
+    def _release(self) -> None:
+        self.input = None
+        super()._release()

@@ -13,6 +13,7 @@ from triton.runtime import driver
 from triton_dist import backends, shmem
 from triton_dist.backends.base import Launch
 from triton_dist.errors import ArgumentError
+from triton_dist.kernels.exchange import check_memory
 from triton_dist.kernels.overlap import overlap
 
 ALIGNMENT = 16
@@ -37,6 +38,7 @@ class Repeated:
         apart: Sequence[torch.Tensor] | None = None,
     ) -> None:  # fmt: skip
         self._kernel, self._programs, self._num_warps, self._apart = kernel, programs, num_warps, apart
+        self._name = getattr(kernel, "__name__", "kernel")
         self._arguments = list(arguments)
         # To the compiled kernel addresses stand for tensors: its launcher need not ask for them.
         self._values = [a.data_ptr() if isinstance(a, torch.Tensor) else a for a in arguments]
@@ -59,6 +61,9 @@ class Repeated:
 
     def _look(self, tensors: Sequence[torch.Tensor]) -> None:
         """Other tensors than last time, or somebody listens."""
+        for tensor in tensors:
+            check_memory(self._name, "a tensor", tensor)
+        tensors = [tensors[0].resolve_neg(), *tensors[1:]]
         if self._apart is not None and any(overlap(tensors[0], other) for other in (*self._apart, *tensors[1:])):
             tensors = [tensors[0].clone(), *tensors[1:]]
         if not self._direct:
@@ -108,7 +113,7 @@ class Repeated:
 
     def _refuse(self, tensor: torch.Tensor) -> None:
         detail = f"a tensor is on {tensor.device}; this PE is on {self._device}"
-        raise ArgumentError(op=getattr(self._kernel, "__name__", "kernel"), detail=detail)
+        raise ArgumentError(op=self._name, detail=detail)
 
 
 def _hooks() -> Any:

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""Numbers that an operation is made with."""
+
+from __future__ import annotations
+
+from triton_dist.errors import ArgumentError
+
+
+def check_counts(op: str, least: int = 1, **numbers: int) -> None:
+    """Raise unless they are whole numbers of `least` or more."""
+    for name, number in numbers.items():
+        if not _is_whole(number) or number < least:
+            raise ArgumentError(op=op, detail=f"{name} is {number!r}; it must be {least} or more")
+
+
+def check_blocks(op: str, **numbers: int) -> None:
+    """Raise unless Triton has blocks of so many elements, or programs of so many warps."""
+    for name, number in numbers.items():
+        if not _is_whole(number) or number < 1 or number & (number - 1):
+            raise ArgumentError(op=op, detail=f"{name} is {number!r}; it must be a power of two")
+
+
+def check_tile(op: str, blocks: tuple[int, int, int]) -> None:
+    """Raise unless a product can be cut like that."""
+    if not isinstance(blocks, tuple | list) or len(blocks) != 3:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(op=op, detail=f"blocks is {blocks!r}; it must be three numbers, for m, n and k")
+    check_blocks(op, **{f"blocks[{i}]": block for i, block in enumerate(blocks)})
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool)
