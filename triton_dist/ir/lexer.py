@@ -35,6 +35,8 @@ _PUNCTUATION = 3
 _NUMBER_OF_BLOCK = re.compile(r"\^_?[0-9]+|\^[^a-zA-Z_].*")
 _MOST_DIGITS = 1000
 """Python itself refuses to convert some thousands of digits."""
+_CHECKED = (5, 8)
+"""Integers and the names of blocks: not all that look like one are."""
 _KINDS: tuple[Any, ...] = (
     None,
     MLIRTokenKind.BARE_IDENT,
@@ -91,8 +93,11 @@ class FastLexer(MLIRLexer):
         index = match.lastindex or 0
         text = match.group(index)
         self.pos = match.end()
-        kind = KIND_BY_PUNCTUATION_SPELLING[text] if index == _PUNCTUATION else _KINDS[index]
-        return self._token(kind, text, match.start(index))
+        if index == _PUNCTUATION:
+            return LazyToken(KIND_BY_PUNCTUATION_SPELLING[text], text, match.start(index), self.input)
+        if index in _CHECKED:
+            return self._token(_KINDS[index], text, match.start(index))
+        return LazyToken(_KINDS[index], text, match.start(index), self.input)
 
     def _lex_rare(self) -> LazyToken:
         token = super().lex()

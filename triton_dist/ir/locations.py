@@ -7,6 +7,7 @@ parsed, and each is resolved when the first operation needs it.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -35,6 +36,8 @@ _TOKEN = re.compile(
     r'\s*(?:(#[\w$.-]+)|"((?:[^"\\]|\\.)*)"(?::(\d{1,18}):(\d{1,18}))?|(callsite|fused|unknown)|(\()|(\))|(\])|(,)|(at\b)|(\[)|(<))'
 )
 _PLACE = re.compile(r'"([^"\\]*)":(\d{1,18}):(\d{1,18})', re.ASCII)
+_ALIAS = re.compile(r'(?:"([^"\\]*)"\()?(#loc\d*)(?(1)\))', re.ASCII)
+"""An alias, or a name of one."""
 _ESCAPE = re.compile(r'\\([0-9a-fA-F]{2}|[nt\\"])')
 _UNKNOWN = UnknownLoc()
 _MAX_DEPTH = 200
@@ -47,7 +50,6 @@ class LocationAliases:
     def __init__(self) -> None:
         self._bodies: dict[str, re.Match[str]] = {}
         self._resolved: dict[str, LocationAttr] = {}
-        self._files: dict[str, StringAttr] = {}
         self._written: dict[str, LocationAttr] = {}
         self._source = Input("", "")
 
@@ -63,27 +65,35 @@ class LocationAliases:
         if found is None and (body := self._bodies.get(alias)) is not None:
             # A definition that refers to itself must end as an error, not as a recursion.
             del self._bodies[alias]
-            place = _PLACE.fullmatch(body[2])
-            found = (
-                self._place(*place.groups()) if place else _LocationReader(self, self._source, *body.span(2)).whole()
-            )
+            if (place := _PLACE.fullmatch(body[2])) is not None:
+                found = _place(*place.groups())
+            elif (match := _ALIAS.fullmatch(body[2])) is not None:
+                found = self._of_alias(match)
+            if found is None:
+                found = _LocationReader(self, self._source, *body.span(2)).whole()
             self._resolved[alias] = found
         return found
 
-    def _place(self, file: str, line: str, column: str) -> LocationAttr:
-        """A line of a file: most locations are."""
-        name = self._files.get(file)
-        if name is None:
-            name = self._files[file] = StringAttr(file)
-        return _unverified(FileLineColLoc, name, IntAttr(int(line)), IntAttr(int(column)))
+    def _of_alias(self, match: re.Match[str]) -> LocationAttr | None:
+        """What a match of `_ALIAS` says; None if there is no such alias."""
+        name, alias = match.groups()
+        found = self.resolve(alias)
+        return found if found is None or name is None else _unverified(NameLoc, _string(name), found)
 
     def read(self, input: Input[str], pos: int) -> tuple[LocationAttr, int]:
         """The location that starts at `pos` (after `loc(`), and the position after its closing parenthesis."""
+        match = _ALIAS.match(input.content, pos)
+        if match is not None and input.content.startswith(")", match.end()):
+            # What is written alike is one location.
+            found = self._written.get(match[0]) or self._of_alias(match)
+            if found is not None:
+                self._written[match[0]] = found
+                return found, match.end() + 1
         reader = _LocationReader(self, input, pos)
         found = reader.location()
+        text = input.content[pos : reader.pos]
         reader.expect(7, "')'")
-        # What is written alike is one location.
-        return self._written.setdefault(input.content[pos : reader.pos], found), reader.pos
+        return self._written.setdefault(text, found), reader.pos
 
 
 class _LocationReader:
@@ -144,10 +154,10 @@ class _LocationReader:
         return found
 
     def _file_or_name(self, text: str, match: re.Match[str]) -> LocationAttr:
-        name = StringAttr(_unescape(text))
+        text = _unescape(text)
         if match.group(3) is not None:
-            line, column = (IntAttr(int(match.group(group))) for group in (3, 4))
-            return _unverified(FileLineColLoc, name, line, column)
+            return _place(text, match.group(3), match.group(4))
+        name = _string(text)
         if not self.peek(6):
             return NameLoc(name, NoneAttr())
         self.next()
@@ -177,6 +187,17 @@ class _LocationReader:
             found.append(self.location())
         self.expect(8, "']'")
         return FusedLoc(tuple(found), NoneAttr())
+
+
+@functools.lru_cache(1 << 12)
+def _place(file: str, line: str, column: str) -> FileLineColLoc:
+    """A line of a file: most locations are. A tuner compiles the same lines over and over."""
+    return _unverified(FileLineColLoc, _string(file), IntAttr(int(line)), IntAttr(int(column)))
+
+
+@functools.lru_cache(1 << 10)
+def _string(text: str) -> StringAttr:
+    return StringAttr(text)
 
 
 def _unverified(kind: type[_Location], *parameters: Attribute) -> _Location:

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     RankedStructure,
 )
+from xdsl.ir import SSAValue
 from xdsl.irdl import AttrConstraint, base
 from xdsl.parser import Parser
 from xdsl.parser.core import UnresolvedOperand
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from xdsl.context import Context
-    from xdsl.ir import Attribute, Block, Operation, SSAValue, TypeAttribute
+    from xdsl.ir import Attribute, Block, Operation, TypeAttribute
 
 _TYPE = re.compile(r"!?[a-zA-Z][\w.]*(?:<(?:[^<>\"#()]|<[^<>\"#()]*>)*>)?")
 _DICT = re.compile(r"\{[^{}\"#]*\}")
@@ -163,9 +164,13 @@ class TritonParser(Parser):
         return super()._parse_optional_integer_or_float_type()
 
     def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
+        if name not in self.ssa_values and name not in self.forward_ssa_references:
+            self.ssa_values[name] = tuple(values)
+            for value in values if _is_hint(name) else ():
+                value.name_hint = name
+            return
         super()._register_ssa_definition(name, values, span)
         for value in values:
-            # xDSL takes all of `_0` for a suffix, and refuses the empty name when it is copied.
             if value.name_hint == "":
                 value.name_hint = None
 
@@ -313,8 +318,8 @@ class LineOfText(NamedTuple):
     end: int
     form: str
     name: str
-    results: list[str]
-    operands: list[str]
+    results: tuple[str, ...]
+    operands: tuple[str, ...]
     location: str
 
     @staticmethod
@@ -328,15 +333,29 @@ class LineOfText(NamedTuple):
         # Regions and successors, aliases, and locations of another form are left to the whole parser.
         if body[-1] == "{" or "^" in body or (closing and not (closing == ")" and _LOCATION.fullmatch(location))):
             return None
-        names = _names(body)
-        count = body.count("%", 0, body.index(" = ")) if body[0] == "%" and " = " in body else 0
-        if names is None or (count == 0 and body[0] == "%") or body.count("%") != len(names):
-            return None
-        form = _VALUE.sub("%", body)
-        name = form.split(" = ", 1)[1] if count else form
-        if "#" in form or "\\" in form:
-            return None
-        return LineOfText(start, end, form, name.split(" ", 1)[0], names[:count], names[count:], location)
+        parts = _parts(body)
+        return None if parts is None else LineOfText(start, end, *parts, location)
+
+
+@functools.lru_cache(1 << 12)
+def _parts(body: str) -> tuple[str, str, tuple[str, ...], tuple[str, ...]] | None:
+    """Form, name, results and operands of a line."""
+    names = _names(body)
+    count = body.count("%", 0, body.index(" = ")) if body[0] == "%" and " = " in body else 0
+    if names is None or (count == 0 and body[0] == "%") or body.count("%") != len(names):
+        return None
+    form = _VALUE.sub("%", body)
+    name = form.split(" = ", 1)[1] if count else form
+    if "#" in form or "\\" in form:
+        return None
+    return form, name.split(" ", 1)[0], tuple(names[:count]), tuple(names[count:])
+
+
+@functools.lru_cache(1 << 12)
+def _is_hint(name: str) -> bool:
+    """Whether a value keeps the name that it has in the text."""
+    # xDSL takes all of `_0` for a suffix, and refuses the empty name when it is copied.
+    return bool(SSAValue.is_valid_name(name) and SSAValue.extract_valid_name(name))
 
 
 def _names(body: str) -> list[str] | None:
