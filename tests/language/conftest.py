@@ -109,17 +109,17 @@ def lower(kernel_of: Callable[..., Any]) -> Callable[..., str]:
 
 
 @pytest.fixture
-def reject(kernel_of: Callable[..., Any]) -> Callable[[str], tuple[BaseException, str]]:
+def reject(kernel_of: Callable[..., Any]) -> Callable[..., tuple[BaseException, str]]:
     """`reject(body)`: the error of ours behind Triton's, and Triton's message; checks that the caret stands under
-    the last line."""
+    the last line, or `last`."""
 
-    def run(body: str) -> tuple[BaseException, str]:
+    def run(body: str, last: str = "") -> tuple[BaseException, str]:
         with pytest.raises(triton.CompilationError) as caught:
             compile_to_ttir(kernel_of(body), ARGUMENTS)
         message = str(caught.value)
         lines = message.splitlines()
         caret = next(i for i, line in enumerate(lines) if line.strip() == "^")
-        assert lines[caret - 1].strip() == body.splitlines()[-1].strip()
+        assert lines[caret - 1].strip() == (last or body.splitlines()[-1].strip())
         return caught.value.__cause__ or caught.value, message
 
     return run

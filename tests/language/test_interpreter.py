@@ -54,6 +54,24 @@ def test_producer_then_consumer(interpret):
     assert sig.tolist() == [2]
 
 
+CONSUMED_DESCRIPTOR = """\
+token = dl.wait(sig, 1, "sys", "acquire", waitValue=1)
+d = dl.consume_token(dl.consume_token(desc, token), token)
+total = tl.load_tensor_descriptor(d, [0, 0])
+for i in range(1, n):
+    total += d.load([i * 4, 0])
+d.store([0, 0], total)"""
+
+
+def test_a_consumed_descriptor(interpret):
+    tensor_descriptor = pytest.importorskip("triton.tools.tensor_descriptor")
+    data = torch.arange(64.0).view(16, 4)
+    described = tensor_descriptor.TensorDescriptor.from_tensor(data, [4, 4])
+    expected = data[:12].view(3, 4, 4).sum(0)
+    interpret(CONSUMED_DESCRIPTOR, desc=described, sig=i64(1), n=3)
+    assert torch.equal(data[:4], expected)
+
+
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint64])
 @pytest.mark.parametrize(("op", "wanted"), [("set", 5), ("add", 12)])
 @pytest.mark.parametrize("scope", ["gpu", "intra_node", "inter_node"])

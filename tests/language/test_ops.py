@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from triton_dist import knobs
+from triton_dist import errors, knobs
 
 WAIT = 'dl.wait(sig, 1, "sys", "acquire")'
 
@@ -135,6 +135,70 @@ tl.store(data + 1, total(d, n))
 @pytest.mark.parametrize("body", [IN_A_LOOP, IN_A_BRANCH, CHANGED_IN_A_LOOP])
 def test_a_consumed_descriptor_in_a_loop_or_branch(lower, body):
     text = lower(f"token = {WAIT}{body}")
+    assert loads_of_consumed(text) == [True]
+
+
+@pytest.mark.parametrize(
+    ("offset", "got"),
+    [
+        ("1.5", "1.5"),
+        ("x", "fp32"),
+        ("big", "int64 (use .to(tl.int32))"),
+        ("tl.arange(0, 4)", "a [4] block of int32"),
+        ("1 << 31", "2147483648"),
+    ],
+)
+@pytest.mark.parametrize("call", ["load([0, {}])", "gather(tl.arange(0, 16), {})"])
+def test_offsets_after_a_token_are_whole_numbers(reject, call, offset, got):
+    """As Triton's: none is cut to fit."""
+    error, _ = reject(f"d = dl.consume_token(desc, {WAIT})\nd.{call.format(offset)}")
+    assert isinstance(error, errors.NotAnInteger)
+    assert str(error) == f"descriptor.{call.split('(')[0]}: an offset must be an int32 scalar, got {got}"
+
+
+def test_a_variable_cannot_be_a_descriptor_and_a_consumed_one(reject):
+    _, message = reject(f"d = desc\nif n > 3:\n    d = dl.consume_token(d, {WAIT})", last="if n > 3:")
+    assert "type tensor_descriptor<" in message
+    assert "redefines it as consumed tensor_descriptor<" in message
+
+
+@pytest.mark.parametrize("call", ["load([])", "load([0])", "gather()"])
+def test_missing_offsets_are_named_by_triton(reject, call):
+    error, _ = reject(f"d = dl.consume_token(desc, {WAIT})\nd.{call}")
+    assert isinstance(error, AssertionError)
+
+
+RETURNED = """
+def awaited(d, token):
+    return dl.consume_token(d, token), 4
+"""
+IN_A_TUPLE = """
+pair = awaited(desc, token)
+both = (pair, pair)
+for i in range(n):
+    tl.store(data + i, tl.sum(both[1][0].load([pair[1], 0])).to(tl.float32))
+"""
+IN_A_WHILE = """
+d, k = awaited(desc, token)
+while k < n:
+    tl.store(data + k, tl.sum(tl.load_tensor_descriptor(d, [k, 0])).to(tl.float32))
+    k += 4
+"""
+
+
+@pytest.mark.parametrize("body", [IN_A_TUPLE, IN_A_WHILE])
+def test_a_consumed_descriptor_is_returned_and_kept_in_a_tuple(lower, body):
+    text = lower(f"token = {WAIT}{body}", before=f"@triton_dist.jit{RETURNED}\n\n")
+    assert loads_of_consumed(text) == [True]
+
+
+def test_a_descriptor_that_is_consumed_twice_depends_on_both_tokens(lower):
+    body = f"one, other = {WAIT}, {WAIT}\nd = dl.consume_token(dl.consume_token(desc, other), one)\nd.load([0, 0])"
+    text = lower(body)
+    one, other = (line.split(" = ")[0].strip() for line in text.splitlines() if "distributed.wait" in line)
+    first, second = (line for line in text.splitlines() if "distributed.consume_token" in line)
+    assert f"{one}, {other} {{" in first
+    assert second.split("elementwise ")[1].split(" {")[0].endswith(f", {first.split(' = ')[0].strip()}")
     assert loads_of_consumed(text) == [True]
 
 

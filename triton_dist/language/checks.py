@@ -139,6 +139,19 @@ def rank(op: str, argument: str, value: Any, semantic: Any) -> Tensor:
     return semantic.cast(tensor, tl.int32)
 
 
+def offset(op: str, value: Any, semantic: Any) -> Tensor:
+    """Where a tile begins in what a tensor descriptor describes."""
+    expected = "an int32 scalar"
+    if is_int(number := unwrap(value)):
+        if not -(1 << 31) <= number < 1 << 31:
+            raise NotAnInteger(op=op, argument="an offset", expected=expected, got=number)
+        return semantic.scalar_constant(number, tl.int32)
+    tensor = integer(op, "an offset", value, expected)
+    if tensor.dtype.primitive_bitwidth > 32:
+        raise NotAnInteger(op=op, argument="an offset", expected=expected, got=f"{tensor.dtype} (use .to(tl.int32))")
+    return semantic.cast(tensor, tl.int32)
+
+
 def integer(op: str, argument: str, value: Any, expected: str = "an integer scalar") -> Tensor:
     """A runtime integer that is no block."""
     if is_tensor(value) and not value.type.is_block() and value.dtype.is_int():

@@ -12,6 +12,7 @@ from typing import Any
 
 import triton.language as tl
 
+from triton_dist.language import checks
 from triton_dist.language.builtin import builtin, op_builder
 
 
@@ -23,23 +24,33 @@ class ConsumedDescriptor(tl.tensor_descriptor):
         self.token = token
         self.type = _ConsumedType(self.type)
 
+    @staticmethod
+    def of(descriptor: Any, token: tl.tensor, semantic: Any) -> ConsumedDescriptor:
+        """What depended on a token before, then depends on both."""
+        if isinstance(descriptor, ConsumedDescriptor):
+            builder = op_builder(semantic)
+            both = builder.create_distributed_consume_token(token.handle, descriptor.token.handle)
+            token = tl.tensor(both, tl.int32)
+        return ConsumedDescriptor(descriptor, token)
+
     def _flatten_ir(self, handles: list[Any]) -> None:
         _plain(super()._flatten_ir)(handles)
         handles.append(self.token.handle)
 
     @builtin
     def load(self, offsets: Sequence[Any], _semantic: Any = None) -> tl.tensor:
-        return _plain(super().load)(self._after_token(offsets, _semantic), _semantic=_semantic)
+        return _plain(super().load)(self._after_token("load", offsets, _semantic), _semantic=_semantic)
 
     @builtin
     def gather(self, *args: Any, _semantic: Any = None) -> tl.tensor:
         """`gather(x_offsets, y_offset)`."""
-        *rows, column = args
-        return _plain(super().gather)(*rows, *self._after_token([column], _semantic), _semantic=_semantic)
+        return _plain(super().gather)(*self._after_token("gather", args, _semantic), _semantic=_semantic)
 
-    def _after_token(self, offsets: Sequence[Any], semantic: Any) -> list[Any]:
+    def _after_token(self, op: str, offsets: Sequence[Any], semantic: Any) -> Sequence[Any]:
+        if not offsets:  # Triton says what is missing
+            return offsets
         *others, last = offsets
-        offset = semantic.cast(semantic.to_tensor(last), tl.int32)
+        offset = checks.offset(f"descriptor.{op}", last, semantic)
         handle = op_builder(semantic).create_distributed_consume_token(offset.handle, self.token.handle)
         return [*others, tl.tensor(handle, tl.int32)]
 
@@ -57,6 +68,10 @@ class _ConsumedType(tl.core.tensor_descriptor_type):  # pyright: ignore
     def _flatten_ir_types(self, builder: Any, out: list[Any]) -> None:
         super()._flatten_ir_types(builder, out)
         out.append(tl.int32.to_ir(builder))
+
+    def __str__(self) -> str:
+        """As Triton names it where a variable cannot be both: in branches."""
+        return f"consumed {super().__str__()}"
 
     def mangle(self) -> str:
         """A function that is called with it is another one than that which is called with a plain descriptor."""

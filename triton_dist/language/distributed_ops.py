@@ -77,6 +77,7 @@ def consume_token(value: Any, token: Any, _semantic: Any = None) -> Any:
 
     Returns:
         The same value, of the same type. Of a tensor descriptor: one whose `load` and `gather` depend on the token.
+        It has a type of its own: where a branch or a loop would make it of a plain one, give it another name.
 
     Memory order: none of its own; the wait has it.
 
@@ -88,7 +89,7 @@ def consume_token(value: Any, token: Any, _semantic: Any = None) -> Any:
     op = "dl.consume_token"
     tok = checks.token(op, token)
     if isinstance(value, checks.DESCRIPTORS):
-        return ConsumedDescriptor(value, tok)
+        return ConsumedDescriptor.of(value, tok, _semantic)
     tensor = _semantic.to_tensor(value)
     handle = op_builder(_semantic).create_distributed_consume_token(tensor.handle, tok.handle)
     return tl.tensor(handle, tensor.type)
