@@ -9,9 +9,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from triton_dist import ir
 from triton_dist.errors import IRParseError
-from triton_dist.ir import seen, verifier
+from triton_dist.ir import _context, seen, verifier
 from triton_dist.ir.dialects._syntax import int_attr
 from triton_dist.ir.dialects.arith import AddiOp, ConstantOp
+from triton_dist.ir.registry import TritonContext
 from triton_dist.ir.seen import Remembered
 
 
@@ -71,6 +72,14 @@ def test_a_line_that_the_next_goes_on_with(rest: str):
     module = ir.parse(kernel("gpu.barrier", rest))
     barrier = next(op for op in module.walk() if op.name == "gpu.barrier")
     assert (str(ir.location(barrier)) == "k.py:7") != ("made" in barrier.attributes)
+
+
+def test_a_line_is_not_remembered_with_what_the_next_goes_on_with():
+    context = _context()
+    assert isinstance(context, TritonContext)
+    context.texts.lines.clear()
+    ir.parse(kernel("gpu.barrier", "{made = 1 : i32}"))
+    assert printed("gpu.barrier") == ["gpu.barrier"]
 
 
 def test_an_error_is_in_its_own_line():

@@ -184,7 +184,7 @@ class TritonParser(Parser):
         if known is not None and self._ends(line) and (found := self._repeated(known, line)) is not None:
             return found
         found = super().parse_operation()
-        if self._start() >= line.end and self._is_all_of(line, found):
+        if self._start() >= line.end and self._ends(line) and self._is_all_of(line, found):
             operands = tuple(value.type for value in found.operands)
             results = tuple(value.type for value in found.results)
             form = Line(type(found), operands, results, dict(found.properties), dict(found.attributes))

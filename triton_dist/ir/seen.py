@@ -38,6 +38,9 @@ class Remembered(Generic[_T]):
     def get(self, key: Hashable) -> _T | None:
         return self._values.get(key)
 
+    def clear(self) -> None:
+        self._values.clear()
+
     def put(self, key: Hashable, value: _T) -> None:
         if len(self._values) >= self._most:
             self._values.clear()
@@ -75,7 +78,7 @@ class Form:
 
 def is_flat(op: Operation) -> bool:
     """Whether a form says all that there is to the operation."""
-    return not op.regions and _is_defined(type(op)) and not op.successors
+    return not op.regions and _is_defined(type(op)) and not op.successor_uses
 
 
 @functools.cache
