@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from io import StringIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +14,8 @@ from xdsl.dialects.builtin import (
     FileLineColLoc,
     FusedLoc,
     NameLoc,
+    NoneAttr,
+    StringAttr,
     UnknownLoc,
 )
 from xdsl.ir import BuiltinAttribute, Operation
@@ -75,8 +78,11 @@ class TritonPrinter(Printer):
         else:
             self.stream.write(text.of([self._name(value) for value in op.operands]))
         if self.print_debuginfo:
-            self.print_string(" ")
-            self.print_attribute(op.location)
+            self.stream.write(f" loc({self._reference(op.location)})")
+
+    def _reference(self, loc: Attribute) -> str:
+        """The location inside `loc(`...`)`."""
+        return self._alias(loc) if type(loc) in _LOCATIONS else "unknown"
 
     def _print_and_remember(self, op: Operation, form: Form) -> None:
         stream, self.stream = self.stream, StringIO()
@@ -104,12 +110,19 @@ class TritonPrinter(Printer):
         defined.add(id(loc))
         for part in _parts(loc):
             self._define(part, defined)
-        self.stream.write(f"\n{self._alias(loc)} = loc(")
         if isinstance(loc, FileLineColLoc):
-            self.stream.write(f"{_quoted(loc.filename.data.encode())}:{loc.line.data}:{loc.column.data}")
-        elif isinstance(loc, BuiltinAttribute):
+            text = f"{_quoted(loc.filename.data)}:{loc.line.data}:{loc.column.data}"
+        elif isinstance(loc, NameLoc) and not isinstance(loc.location, NoneAttr):
+            name = loc.parameters[0]
+            assert isinstance(name, StringAttr)
+            text = f"{_quoted(name.data)}({self._reference(loc.location)})"
+        else:
+            self.stream.write(f"\n{self._alias(loc)} = loc(")
+            assert isinstance(loc, BuiltinAttribute)
             loc.print_builtin(self)
-        self.stream.write(")")
+            self.stream.write(")")
+            return
+        self.stream.write(f"\n{self._alias(loc)} = loc({text})")
 
     def _print_dense(self, attr: DenseIntOrFPElementsAttr) -> None:
         element = attr.type.element_type
@@ -147,7 +160,7 @@ class TritonPrinter(Printer):
             self.stream.write(text)
 
     def print_bytes_literal(self, bytestring: bytes) -> None:
-        self.print_string(_quoted(bytestring))
+        self.print_string(_quoted_bytes(bytestring))
 
     def print_ssa_value(self, value: SSAValue) -> str:
         name = self._name(value)
@@ -180,8 +193,13 @@ _ESCAPES = {
 } | {ord("\\"): "\\\\"}  # fmt: skip
 
 
-def _quoted(data: bytes) -> str:
+def _quoted_bytes(data: bytes) -> str:
     return f'"{data.decode("latin-1").translate(_ESCAPES)}"'
+
+
+@functools.lru_cache(1 << 10)
+def _quoted(text: str) -> str:
+    return _quoted_bytes(text.encode())
 
 
 class _Text(NamedTuple):
