@@ -15,7 +15,7 @@ which decides between a right and a wrong, or a fast and a slow kernel:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -48,8 +48,17 @@ class ConvertTritonDistributedToNvshmem(ModulePass):
     name = "convert-triton-distributed-to-nvshmem"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in [inner for inner in op.walk() if isinstance(inner, tt.FuncOp)]:
+        for function in _functions(op):
             _Function(function).convert()
+
+
+def _functions(op: Operation) -> Iterator[tt.FuncOp]:
+    """The functions of a module, or of modules in it; not looked for in functions."""
+    for inner in [inner for region in op.regions for block in region.blocks for inner in block.ops]:
+        if isinstance(inner, tt.FuncOp):
+            yield inner
+        else:
+            yield from _functions(inner)
 
 
 class _Function:
@@ -57,12 +66,13 @@ class _Function:
 
     def __init__(self, function: Operation) -> None:
         self.function = function
-        self.divergence = Divergence(function)
+        self.operations = list(function.walk())
+        self.divergence = Divergence(function, self.operations)
         self._true: SSAValue | None = None
 
     def convert(self) -> None:
         # No greedy driver: it erases what it finds unused, and an unconsumed wait only reads.
-        for op in list(self.function.walk()):
+        for op in self.operations:
             if (make := _CONVERSIONS.get(type(op))) is not None:
                 place = _Place(self, op)
                 values = make(place, op)

@@ -7,7 +7,7 @@ reads a thread's register). What depends on that is written thread by thread, as
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
@@ -18,11 +18,13 @@ from triton_dist.backends.cuda.templates import THREAD_REGISTERS
 class Divergence:
     """The divergent values and operations of one function."""
 
-    def __init__(self, function: Operation) -> None:
+    def __init__(self, function: Operation, operations: Sequence[Operation]) -> None:
+        """Of `function` and all that is in it."""
         self._function = function
+        self._operations = operations
         self._values: set[SSAValue] = set()
         self._everywhere = False
-        if any(_asks_for_thread(op) for op in function.walk()):
+        if any(_asks_for_thread(op) for op in operations):
             while self._spread():
                 pass
 
@@ -40,7 +42,7 @@ class Divergence:
     def _spread(self) -> bool:
         """One round; whether it found anything new."""
         before = len(self._values), self._everywhere
-        for op in self._function.walk():
+        for op in self._operations:
             if _asks_for_thread(op) or any(value in self._values for value in op.operands):
                 self._mark(op)
         return before != (len(self._values), self._everywhere)
