@@ -68,12 +68,40 @@ def hopper_gemms() -> Any:
     return module
 
 
+SUMS = {"EVEN_M": True, "EVEN_K": True, "OTHERS": 3}
+BY_POINTERS = {**SUMS, "CHUNK": 1, "SUMS": 1, "DESCRIBED": False, "NEAR": False}
+BY_DESCRIPTORS = {**SUMS, "CHUNK": 4, "SUMS": 3, "DESCRIBED": True}
+
+
+@pytest.mark.parametrize("near", [False, True])
+def test_gemm_reduce_scatter_by_descriptors(compiled: Compile, near: bool) -> None:
+    """No register holds an address of an operand: all tiles are copied in bulk, and those of others too."""
+    tile = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP": 16}
+    constants = {**tile, **BY_DESCRIPTORS, "NEAR": near}
+    kinds = {
+        "a": "tensordesc<bf16[128, 64]>", "b": "tensordesc<bf16[64, 256]>", "came": "tensordesc<bf16[128, 256]>",
+        "signal_ptr": "*i64", "count_ptr": "*i64", "M": "i32", "N": "i32", "K": "i32",
+    }  # fmt: skip
+    names = [name for name in gemm_reduce_scatter_kernel.arg_names if name not in constants]
+    types = [kinds.get(name, "*bf16") for name in names]
+    made = compiled(gemm_reduce_scatter_kernel, *types, constants=constants, num_warps=8, num_stages=4)
+    assert count(made, r"cp\.async\.bulk\.tensor") == 19
+    assert count(made, r"wgmma\.mma_async") == 8
+    assert count(made, r"cp\.async\.c[ag]|ld\.global\.b16|(ld|st)\.local") == 0
+    scope = "gpu" if near else "sys"
+    assert count(made, rf"st\.release\.{scope}") == 2
+    assert count(made, rf"ld\.acquire\.{scope}") >= 1
+    # What came was stored by other multiprocessors, and is read by the engine that copies.
+    assert count(made, r"fence\.proxy\.async\.global") >= 1
+    assert count(made, r"^call\b") == 0
+
+
 def test_gemms_that_communicate_are_pipelined_like_the_plain_one(compiled: Compile) -> None:
     gemm = hopper_gemms()
     kernels = {
         gemm.gemm_kernel: {},
         gemm.all_gather_gemm_kernel: {"PUSHERS": 8, "COPY": 16384},
-        gemm_reduce_scatter_kernel: {"EVEN_M": True, "EVEN_K": True, "OTHERS": 3},
+        gemm_reduce_scatter_kernel: BY_POINTERS,
     }
     integers = dict.fromkeys(("M", "N", "K"), "i32")
     kinds = {"signal_ptr": "*i64", "count_ptr": "*i64", "epoch": "i64", **integers}
@@ -81,6 +109,8 @@ def test_gemms_that_communicate_are_pipelined_like_the_plain_one(compiled: Compi
         constants = {**gemm.TILE, **more}
         types = [kinds.get(name, "*bf16") for name in kernel.arg_names if name not in constants]
         made = compiled(kernel, *types, constants=constants, **gemm.LAUNCH)
-        assert count(made, r"cp\.async\.cg\.shared\.global \[.*0x10") == 36
+        # It has the product twice: for tiles of others, and for its own.
+        products = 2 if kernel is gemm_reduce_scatter_kernel else 1
+        assert count(made, r"cp\.async\.cg\.shared\.global \[.*0x10") == 36 * products
         assert count(made, r"cp\.async\.ca|ld\.global\.b16|(ld|st)\.local") == 0
         assert count(made, r"^call\b") == 0
