@@ -207,13 +207,7 @@ class TritonParser(Parser):
         location = self.locations.resolve(line.location) if line.location else None
         if line.location and location is None:
             return None
-        found = known.kind.create(
-            operands=operands,  # pyright: ignore[reportArgumentType]
-            result_types=known.results,
-            properties=known.properties,
-            attributes=known.attributes,
-            location=location,
-        )
+        found = known.make(operands, location)  # pyright: ignore[reportArgumentType]
         input = self._parser_state.lexer.input
         for name, value in zip(line.results, found.results, strict=True):
             self._register_ssa_definition(name[1:], (value,), Span(line.start, line.end, input))

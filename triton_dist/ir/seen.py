@@ -12,13 +12,16 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from xdsl.dialects.builtin import UNKNOWN_LOC
+from xdsl.ir import OpResult, SSAValues
 from xdsl.irdl import IRDLOperation
 from xdsl.traits import OpTrait
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Sequence
 
-    from xdsl.ir import Attribute, Operation
+    from xdsl.dialects.builtin import LocationAttr
+    from xdsl.ir import Attribute, Operation, SSAValue
 
 _T = TypeVar("_T")
 _MOST = 1 << 13
@@ -103,6 +106,16 @@ class Line:
     results: tuple[Attribute, ...]
     properties: dict[str, Attribute]
     attributes: dict[str, Attribute]
+
+    def make(self, operands: Sequence[SSAValue], location: LocationAttr | None) -> Operation:
+        """The operation, of these values; as `create`, which would look for regions, successors and defaults."""
+        op = self.kind.__new__(self.kind)
+        op.operands = operands
+        op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(self.results)])
+        op.properties = dict(self.properties)
+        op.attributes = dict(self.attributes)
+        op.location = UNKNOWN_LOC if location is None else location
+        return op
 
 
 @dataclass
