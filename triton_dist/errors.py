@@ -431,6 +431,13 @@ class NullAddressInKernel(ForeignAddressInKernel):
     )
 
 
+class NullPointerInKernel(KernelAborted):
+    template = (
+        "PE {pe}, program {program}, {where}: the pointer is null, as that of a tensor without elements is. Launch the "
+        "kernel only if there are elements."
+    )
+
+
 class BadSignalOpInKernel(KernelAborted):
     template = (
         "PE {pe}, program {program}, {where}: signal operation {got} is none. Use libshmem_device's "

@@ -14,6 +14,7 @@ import triton.language as tl
 import triton_dist.language as dl
 from tests.engine import harness
 from triton_dist import errors, knobs, shmem, testing
+from triton_dist.language.extra import libshmem_device
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +80,66 @@ def moved(first, second, rounds, step, BLOCK: tl.constexpr):
 @triton.jit
 def follow(addresses, target):
     tl.store(target, tl.load(tl.load(addresses).to(tl.pointer_type(tl.float32))))
+
+
+@triton.jit
+def signal_at(signals, at, OP: tl.constexpr, SCOPE: tl.constexpr):
+    dl.notify(signals + at, dl.rank(), signal=7, sig_op=OP, comm_scope=SCOPE)
+
+
+@triton.jit
+def wait_at(signals, at):
+    dl.wait(signals + at, 2, "sys", "acquire", waitValue=0)
+
+
+@triton.jit
+def host_functions_at(signals, at, WHICH: tl.constexpr):
+    if WHICH == "wait":
+        libshmem_device.signal_wait_until(signals + at, libshmem_device.NVSHMEM_CMP_EQ, 0)
+    elif WHICH == "signal":
+        libshmem_device.signal_op(signals + at, 1, libshmem_device.NVSHMEM_SIGNAL_ADD, dl.rank())
+    else:
+        libshmem_device.int_p(signals.to(tl.pointer_type(tl.int32)) + 2 * at, 1, dl.rank())
+
+
+@pytest.mark.parametrize("op", ["set", "add"])
+@pytest.mark.parametrize("scope", ["gpu", "intra_node"])
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64], ids=str)
+def test_a_signal_outside_leaves_memory_alone(dtype: torch.dtype, scope: str, op: str) -> None:
+    memory = torch.zeros(16, dtype=dtype)
+    signal_at[(1,)](memory[:4].clone(), 3, OP=op, SCOPE=scope)
+    text = f"write of {dtype.itemsize} bytes at element 4 of argument 'signals', past the end of its memory"
+    with pytest.raises(errors.OutOfBounds, match=text):
+        signal_at[(1,)](memory[:4].clone(), 4, OP=op, SCOPE=scope)
+
+
+def test_a_wait_outside() -> None:
+    """The second of two signals."""
+    signals = torch.zeros(4, dtype=torch.int64)
+    wait_at[(1,)](signals, 2)
+    with pytest.raises(errors.OutOfBounds, match="read of 8 bytes at element 4 of argument 'signals', past the end"):
+        wait_at[(1,)](signals, 3)
+
+
+@pytest.mark.parametrize(("which", "access"), [("wait", "read of 8"), ("signal", "write of 8"), ("p", "write of 4")])
+def test_a_host_function_outside(which: str, access: str) -> None:
+    signals = torch.zeros(4, dtype=torch.int64)
+    host_functions_at[(1,)](signals, 3, WHICH=which)
+    with pytest.raises(errors.OutOfBounds, match=f"{access} bytes at element [48] of argument 'signals', past the end"):
+        host_functions_at[(1,)](signals, 4, WHICH=which)
+
+
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("scope", ["gpu", "intra_node"])
+@pytest.mark.parametrize("op", ["set", "add"])
+def test_signals_at_null(op: str, scope: str, *, checked: bool) -> None:
+    nothing = torch.zeros(0, dtype=torch.int64)
+    launches = [lambda: signal_at[(1,)](nothing, 0, OP=op, SCOPE=scope), lambda: wait_at[(1,)](nothing, 0)]
+    launches += [lambda w=which: host_functions_at[(1,)](nothing, 0, WHICH=w) for which in ("wait", "signal", "p")]
+    with knobs.scope(check_bounds=checked):
+        for launch in launches:
+            with pytest.raises(errors.NullPointerInKernel, match="the pointer is null, as that of a tensor without"):
+                launch()
 
 
 def test_masked_lanes_are_not_looked_at() -> None:

@@ -54,6 +54,21 @@ def test_producer_then_consumer(interpret):
     assert sig.tolist() == [2]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        'dl.notify(sig, 0, comm_scope="gpu")',
+        'dl.notify(sig, 0, sig_op="add")',
+        'dl.wait(sig, 1, "sys", "acquire")',
+        "lib.signal_wait_until(sig, lib.NVSHMEM_CMP_EQ, 1)",
+    ],
+)
+def test_a_null_pointer(interpret, line):
+    with pytest.raises(InterpreterError) as caught:
+        interpret(line, sig=torch.zeros(0, dtype=torch.int64))
+    assert isinstance(caught.value.__cause__, errors.NullPointerInKernel)
+
+
 CONSUMED_DESCRIPTOR = """\
 token = dl.wait(sig, 1, "sys", "acquire", waitValue=1)
 d = dl.consume_token(dl.consume_token(desc, token), token)

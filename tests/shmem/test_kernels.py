@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 from triton_dist import errors, knobs, shmem
-from triton_dist.backends.cpu import state
+from triton_dist.backends.cpu import state, trace
 from triton_dist.language.extra import libshmem_device
 from triton_dist.testing import PE_COUNTS, run_pes, run_processes
 
@@ -44,6 +44,17 @@ def test_with_the_scope_of_a_device_the_signal_at_the_pointer_is_updated(dtype: 
 
     came = [3, 1, 2]
     assert run_pes(signal, 3) == (came if op == "set" else [10 * pe + came[pe] for pe in range(3)])
+
+
+@pytest.mark.parametrize("op", ["set", "add"])
+def test_a_trace_has_the_signals_of_a_device(op: str) -> None:
+    def signal(pe: int) -> list[tuple[str, bool]]:
+        signals = shmem.create_signals(1)
+        with trace.capture() as events:
+            kernels.signal_there_kernel[(1,)](signals, 1 - pe, 1, OP=op)
+        return [(event.kind, "kernels.py:" in event.site) for event in events if event.kind != "program"]
+
+    assert run_pes(signal, 2) == [[("notify", True)]] * 2
 
 
 @pytest.mark.processes

@@ -24,7 +24,7 @@ from triton.runtime.interpreter import TensorHandle
 
 from triton_dist import backends, knobs
 from triton_dist.backends.cpu import state
-from triton_dist.errors import BadCountInKernel, InterpretedLimit, InterpretedWait
+from triton_dist.errors import BadCountInKernel, InterpretedLimit, InterpretedWait, NullPointerInKernel
 from triton_dist.language.builder import COMM_SCOPES, SIGNAL_OPS, DistributedOpBuilder
 
 _PACKAGES = tuple(str(Path(str(module)).parent) for module in (triton.__file__, Path(__file__).parent))
@@ -75,6 +75,7 @@ class InterpretedOpBuilder(DistributedOpBuilder):
 
     def update(self, address: int, value: int, add: bool, pointee: tl.dtype) -> int:
         """Set or add to a signal with release order; return the value before."""
+        self._check_address(address)
         dtype = np.dtype(f"{'u' if pointee.is_int_unsigned() else ''}int{pointee.primitive_bitwidth}")
         bits = value & ((1 << pointee.primitive_bitwidth) - 1)
         wrapped = np.array([bits], dtype=f"u{dtype.itemsize}").view(dtype)
@@ -91,6 +92,7 @@ class InterpretedOpBuilder(DistributedOpBuilder):
         self, address: int, look: Callable[[], int], done: Callable[[int], bool], wanted: object, op: str = "dl.wait"
     ) -> int:
         """Poll until `done(look())`; raise at once where nobody is left who could change the value."""
+        self._check_address(address)
         start, deadline = time.monotonic(), knobs.wait_timeout
         alone = _alone()
         while not done(seen := look()):
@@ -110,6 +112,11 @@ class InterpretedOpBuilder(DistributedOpBuilder):
                 )
             time.sleep(1e-4)
         return seen
+
+    def _check_address(self, address: int) -> None:
+        if not address:
+            place = {"program": tuple(self.builder.grid_idx), "where": kernel_line()}
+            raise NullPointerInKernel(pe=state.current().my_pe, **place)
 
 
 def _alone() -> bool:

@@ -13,6 +13,7 @@ from .library import simulated
 from .ranges import Ranges
 
 TIMED_OUT, ABORTED, BAD_PE, FOREIGN, BAD_OP, BAD_TEAM, ASSERTION, OUT_OF_BOUNDS, BAD_COUNT, TOO_LONG = range(1, 11)
+NULL = 11
 LAST_OWN = 99
 """Codes above are those of the vendor library that is being simulated."""
 
@@ -65,6 +66,7 @@ _BAD_ARGUMENTS: dict[int, Callable[[state.Fault, dict[str, Any]], Exception]] = 
     TOO_LONG: lambda f, common: errors.TransferTooLongInKernel(
         **common, got=f.seen, place=_describe(f.slot), left=f.expected
     ),
+    NULL: lambda f, common: errors.NullPointerInKernel(**common),
     BAD_TEAM: lambda f, common: errors.BadTeamInKernel(**common, got=f.seen),
 }
 """What a kernel passed to an operation, by the fault's code."""

@@ -83,8 +83,7 @@ def _symbols() -> dict[str, Symbol]:
     for action in ("set", "add"):
         for bits in (32, 64):
             found[f"{_PREFIX}signal_{action}_i{bits}"] = Symbol(f"host_signal_{action}_i{bits}")
-            here = f"signal_here_{action}_i{bits}"
-            found[_PREFIX + here] = Symbol(f"host_{here}", may_end=False)
+            found[f"{_PREFIX}signal_here_{action}_i{bits}"] = Symbol(f"host_signal_here_{action}_i{bits}")
     for record in records().values():
         symbol = record.symbol("cpu")
         if symbol:

@@ -90,6 +90,27 @@ define internal i1 @ended(ptr %launch) alwaysinline nounwind {
   ret i1 %r
 }
 
+; Whether one value can be read or written at an address: it is not null, and in the bounds-checked mode lies in a tensor of
+; the launch or in a heap. Else the launch ends.
+define internal i1 @usable(ptr %launch, i32 %program, i32 %site, i64 %address, i64 %bytes, i1 %write) alwaysinline nounwind {
+  %null = icmp eq i64 %address, 0
+  br i1 %null, label %nowhere, label %mode
+nowhere:
+  call void @td_fault(ptr %launch, i64 11, i32 %program, i32 %site, i64 0, i64 0, i64 0, i64 0)
+  ret i1 false
+mode:
+  %rp = getelementptr i8, ptr %launch, i64 ${launch.ranges}
+  %ranges = load ptr, ptr %rp
+  %unchecked = icmp eq ptr %ranges, null
+  br i1 %unchecked, label %good, label %check
+check:
+  %found = call i64 @td_bounds(ptr %launch, i32 %program, i32 %site, i64 %address, i64 %bytes, i1 true, i1 %write)
+  %ok = icmp eq i64 %found, %address
+  ret i1 %ok
+good:
+  ret i1 true
+}
+
 define i32 @host_quiet(ptr %launch, i32 %program, i32 %site) nounwind {
   fence seq_cst
   ret i32 0

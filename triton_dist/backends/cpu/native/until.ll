@@ -6,6 +6,11 @@ entry:
   %patience = alloca [2 x i64]
   store [2 x i64] zeroinitializer, ptr %patience
   %begin = call i64 @td_now_if(ptr %launch)
+  %usable = call i1 @usable(ptr %launch, i32 %program, i32 %site, i64 %slot, i64 ${size}, i1 false)
+  br i1 %usable, label %looks, label %none
+none:
+  ret ${t} 0
+looks:
   %p = inttoptr i64 %slot to ptr
   br label %poll
 poll:

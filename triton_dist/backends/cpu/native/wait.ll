@@ -22,6 +22,9 @@ each:
   %i64 = zext i32 %i to i64
   %off = mul i64 %i64, ${size}
   %slot = add i64 %first, %off
+  %usable = call i1 @usable(ptr %launch, i32 %program, i32 %site, i64 %slot, i64 ${size}, i1 false)
+  br i1 %usable, label %looks, label %end
+looks:
   %p = inttoptr i64 %slot to ptr
   br label %poll
 poll:
