@@ -21,6 +21,7 @@ from triton_dist.kernels import (
     MatmulAllReduce,
     MatmulReduceScatter,
 )
+from triton_dist.kernels.counted import multiprocessors_of, plan_for
 from triton_dist.kernels.gemm_reduce_scatter import Tiles, _copies_in_bulk, _described
 from triton_dist.testing import run_pes
 
@@ -127,6 +128,18 @@ def test_stages_fit_the_shared_memory(
 @pytest.mark.parametrize(("count", "chunk"), [(0, 1), (131, 1), (132, 1), (264, 2), (10_000, 4)])
 def test_chunks_leave_work_for_all_multiprocessors(monkeypatch: pytest.MonkeyPatch, count: int, chunk: int) -> None:
     assert Tiles().spread(on_a_gpu(monkeypatch, multi_processor_count=132), count).chunk == chunk
+
+
+def test_a_device_may_count_cores_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for counts, wanted in (({"multi_processor_count": 132}, 132), ({"vector_core_num": 40}, 40), ({}, 1)):
+        device = on_a_gpu(monkeypatch, **counts)
+        monkeypatch.setattr(shmem, "device", lambda device=device: device)
+        assert multiprocessors_of(device) == wanted
+        assert Tiles().spread(device, 3 * wanted).chunk == 3
+        assert plan_for(1 << 24, 2).programs == 2 * wanted
+        assert plan_for(1 << 24, 2, overlapped=False).programs == wanted
+        # What was not asked for has no stage of shared memory.
+        assert Tiles().fitting(device, 2).stages == 1
 
 
 def test_descriptors_are_for_hopper_and_later(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import triton
@@ -81,6 +82,17 @@ class Plan:
         return f"{self.programs}x{self.piece}x{self.block}x{self.warps}"
 
 
+def properties_of(device: torch.device) -> Any:
+    return torch.get_device_module(device).get_device_properties(device)
+
+
+def multiprocessors_of(device: torch.device) -> int:
+    """How many programs run at least at the same time; Ascend has cores instead."""
+    properties = properties_of(device)
+    known = (getattr(properties, name, 0) for name in ("multi_processor_count", "vector_core_num"))
+    return next(filter(None, known), 1)
+
+
 PIECE_BYTES = 32 << 10
 """Of a piece at most: sums of one hide behind the way of the next."""
 
@@ -96,7 +108,7 @@ def plan_for(count: int, itemsize: int, overlapped: bool = True) -> Plan:
     if nbytes <= 64 << 10:
         block = max(256, 2048 // itemsize)
         return Plan(min(32, triton.cdiv(count, block)), block, block)
-    multiprocessors = torch.cuda.get_device_properties(shmem.device()).multi_processor_count
+    multiprocessors = multiprocessors_of(shmem.device())
     if overlapped:
         programs, block, warps, most = 2 * multiprocessors, 8192 // itemsize, 8, PIECE_BYTES // itemsize
     else:

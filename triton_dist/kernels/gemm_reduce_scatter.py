@@ -15,7 +15,7 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
-from triton_dist.kernels.counted import call_done, call_number
+from triton_dist.kernels.counted import call_done, call_number, multiprocessors_of, properties_of
 from triton_dist.kernels.exchange import Collective, check_operand, one_at_a_time
 from triton_dist.kernels.gemm import check_type, place_tile
 from triton_dist.kernels.numbers import check_blocks, check_counts
@@ -184,26 +184,22 @@ class Tiles:
 
     def fitting(self, device: torch.device, itemsize: int) -> Tiles:
         """With as many stages as the shared memory of a program holds; at least one."""
-        shared = getattr(_properties(device), "shared_memory_per_block_optin", 0)
+        shared = getattr(properties_of(device), "shared_memory_per_block_optin", 0)
         stages = shared // (self.k * (self.m + self.n) * itemsize)
         sums = shared // (self.m * self.n * itemsize)
         return replace(self, stages=max(1, min(self.stages, stages)), sums=max(1, min(self.sums, sums)))
 
     def spread(self, device: torch.device, count: int) -> Tiles:
         """With chunks so small that `count` tiles keep all multiprocessors busy."""
-        return replace(self, chunk=max(1, min(self.chunk, count // _properties(device).multi_processor_count)))
+        return replace(self, chunk=max(1, min(self.chunk, count // multiprocessors_of(device))))
 
 
 HOST = Tiles(64, 64, 32, chunk=1)
 
 
-def _properties(device: torch.device) -> Any:
-    return torch.get_device_module(device).get_device_properties(device)
-
-
 def _copies_in_bulk(device: torch.device) -> bool:
     """Whether descriptors are more than pointers to it: Hopper and later."""
-    return device.type == "cuda" and torch.version.hip is None and _properties(device).major >= 9
+    return device.type == "cuda" and torch.version.hip is None and properties_of(device).major >= 9
 
 
 class GemmReduceScatter(Collective):
