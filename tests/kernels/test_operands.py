@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad
 
 from triton_dist import kernels, shmem
 from triton_dist.errors import ArgumentError
@@ -151,6 +152,22 @@ def test_an_operand_without_memory_is_refused(name: str) -> None:
             fakes = [FakeTensorMode().from_tensor(value) for value in case.values()]
             with pytest.raises(ArgumentError, match="is a FakeTensor without memory; keep the call out of what is tr"):
                 op(*fakes)
+
+    run_pes(call, PES)
+
+
+@each_operation
+def test_a_tangent_is_refused(name: str) -> None:
+    case = CASES[name]
+
+    def call() -> None:
+        with case.make() as op:
+            for _ in range(shmem.my_pe()):
+                with forward_ad.dual_level():
+                    duals = [forward_ad.make_dual(value, value) for value in case.values()]
+                    with pytest.raises(ArgumentError, match="has a tangent, and none comes back"):
+                        op(*duals)
+            op(*case.values())
 
     run_pes(call, PES)
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import torch
+from torch.autograd import forward_ad
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
@@ -116,7 +117,7 @@ def check_operand(
     if device is not None:  # otherwise `Repeated` looks, but not at what it has seen before
         if operand.device != device:
             raise ArgumentError(op=op, detail=f"{name} is on {operand.device}; this PE is on {device}")
-        check_memory(op, name, operand)
+        check_content(op, name, operand)
     if found == shape and operand.dtype == dtype:
         return
     fits = len(found) == len(shape) and all(want in (None, have) for want, have in zip(shape, found, strict=True))
@@ -127,10 +128,13 @@ def check_operand(
     raise ArgumentError(op=op, detail=f"{name} is {have} {operand.dtype}; it must be {wanted} {dtype or ''}".rstrip())
 
 
-def check_memory(op: str, name: str, operand: torch.Tensor) -> None:
-    """Raise where there is nothing that a kernel could read; torch itself does for wrappers, of vmap say."""
+def check_content(op: str, name: str, operand: torch.Tensor) -> None:
+    """Raise where a kernel can read nothing, or not all; torch itself does for wrappers, of vmap say."""
     if not operand.data_ptr() and operand.numel():
         detail = f"{name} is a {type(operand).__name__} without memory; keep the call out of what is traced"
+        raise ArgumentError(op=op, detail=detail)
+    if forward_ad.unpack_dual(operand).tangent is not None:
+        detail = f"{name} has a tangent, and none comes back: give forward_ad.unpack_dual({name}).primal"
         raise ArgumentError(op=op, detail=detail)
 
 

@@ -10,7 +10,7 @@ import torch
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Counted, Plan, plan_for
-from triton_dist.kernels.exchange import check_memory, check_operand
+from triton_dist.kernels.exchange import check_content, check_operand
 from triton_dist.kernels.overlap import apart, overlap
 from triton_dist.kernels.reduction import SCATTER, accumulator_of, pull_reduction_kernel, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
@@ -62,7 +62,7 @@ class ReduceScatter(Counted):
             self._launch(parts.contiguous(), out)
         else:
             if parts.data_ptr() != self.input.data_ptr() or not parts.is_contiguous():
-                check_memory("ReduceScatter", "parts", parts)
+                check_content("ReduceScatter", "parts", parts)
                 self.input.copy_(apart(parts, self.input))
             if overlap(out, self.input):  # which others still read while this PE stores its sums
                 self._launch(self.result)

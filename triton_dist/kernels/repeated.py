@@ -13,7 +13,7 @@ from triton.runtime import driver
 from triton_dist import backends, shmem
 from triton_dist.backends.base import Launch
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.exchange import check_memory
+from triton_dist.kernels.exchange import check_content
 from triton_dist.kernels.overlap import overlap
 
 ALIGNMENT = 16
@@ -62,7 +62,7 @@ class Repeated:
     def _look(self, tensors: Sequence[torch.Tensor]) -> None:
         """Other tensors than last time, or somebody listens."""
         for tensor in tensors:
-            check_memory(self._name, "a tensor", tensor)
+            check_content(self._name, "a tensor", tensor)
         tensors = [tensors[0].resolve_neg(), *tensors[1:]]
         if self._apart is not None and any(overlap(tensors[0], other) for other in (*self._apart, *tensors[1:])):
             tensors = [tensors[0].clone(), *tensors[1:]]
