@@ -102,6 +102,10 @@ def host_functions_at(signals, at, WHICH: tl.constexpr):
         libshmem_device.int_p(signals.to(tl.pointer_type(tl.int32)) + 2 * at, 1, dl.rank())
 
 
+on_the_host = pytest.mark.backends("cpu")  # vendors have signals, functions and distances of their own
+
+
+@on_the_host
 @pytest.mark.parametrize("op", ["set", "add"])
 @pytest.mark.parametrize("scope", ["gpu", "intra_node"])
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64], ids=str)
@@ -113,6 +117,7 @@ def test_a_signal_outside_leaves_memory_alone(dtype: torch.dtype, scope: str, op
         signal_at[(1,)](memory[:4].clone(), 4, OP=op, SCOPE=scope)
 
 
+@on_the_host
 def test_a_wait_outside() -> None:
     """The second of two signals."""
     signals = torch.zeros(4, dtype=torch.int64)
@@ -121,6 +126,7 @@ def test_a_wait_outside() -> None:
         wait_at[(1,)](signals, 3)
 
 
+@on_the_host
 @pytest.mark.parametrize(("which", "access"), [("wait", "read of 8"), ("signal", "write of 8"), ("p", "write of 4")])
 def test_a_host_function_outside(which: str, access: str) -> None:
     signals = torch.zeros(4, dtype=torch.int64)
@@ -129,6 +135,7 @@ def test_a_host_function_outside(which: str, access: str) -> None:
         host_functions_at[(1,)](signals, 4, WHICH=which)
 
 
+@on_the_host
 @pytest.mark.parametrize("checked", [False, True])
 @pytest.mark.parametrize("scope", ["gpu", "intra_node"])
 @pytest.mark.parametrize("op", ["set", "add"])
