@@ -3,9 +3,10 @@
 """What `dl.*` costs beside stock Triton: a launch, and a cold compilation. One PE.
 
 Two processes compile in turn: "stock" imports no triton_dist at all, "ours" takes the same kernels with a few `dl`
-operations. Prints medians of a cold compilation, and in it of our conversion (with what it makes for the linker), of
-Triton's linking of device libraries, of NVSHMEM's initialisation of what was loaded, and of Triton's stages ("front":
-from Python to TTIR; "store": into the cache; "run": all the rest, loading and the first launch).
+operations, and without them too ("plain"): so one sees what is the kernel's, and what the process's, in which NVSHMEM
+has a thread that polls. Prints medians of a cold compilation, and in it of our conversion (with what it makes for the
+linker), of Triton's linking of device libraries, of NVSHMEM's initialisation of what was loaded, and of Triton's stages
+("front": from Python to TTIR; "store": into the cache; "run": all the rest, loading and the first launch).
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def listen(*, times, **_: object) -> None:
 
 
 def worker() -> None:
-    """Serves requests, a line each: "kernel block warps again" is compiled, "launch" is timed. Answers in JSON."""
+    """Serves requests, a line each: "kernel block warps again plain" is compiled, "launch" timed. Answers in JSON."""
     size = 128 * 128
     triton.knobs.compilation.listener = listen
     if OURS:
@@ -111,16 +112,17 @@ def worker() -> None:
     else:
         y, flag = torch.empty(size, device="cuda"), torch.zeros(1, dtype=torch.int64, device="cuda")
     timed(llvm, "link_extern_libs", "link")
-    kernels = {"copy": our_copy, "matmul": our_matmul} if OURS else {"copy": stock_copy, "matmul": stock_matmul}
+    plain_ones = {"copy": stock_copy, "matmul": stock_matmul}
+    kernels = {"copy": our_copy, "matmul": our_matmul} if OURS else plain_ones
     x = torch.ones(size, device="cuda")
     for line in sys.stdin:
         name, *rest = line.split()
         if name == "launch":
             answer = launched(kernels["copy"], x, y, flag)
         else:
-            block, warps, again = map(int, rest)
-            n = 4096 if name == "copy" else 128
-            answer = compiled(kernels[name], x, y, flag, n, block, warps, again=bool(again))
+            block, warps, again, plain = map(int, rest)
+            kernel, n = (plain_ones if plain else kernels)[name], 4096 if name == "copy" else 128
+            answer = compiled(kernel, x, y, flag, n, block, warps, again=bool(again))
         print(json.dumps(answer), flush=True)
     if OURS:
         shmem.finalize()
@@ -195,15 +197,19 @@ def main(rounds: int) -> None:
     """Both ways in turn, so that both meet the machine in the same state."""
     with tempfile.TemporaryDirectory() as folder:
         workers = [Worker(way, folder) for way in ("stock", "ours")]
-        head = ("kernel", "stock ms", "ours ms", "ours beside linking, over stock", *PARTS, "run")
+        stock, ours = workers
+        ways = ((stock, 1), (ours, 1), (ours, 0))
+        over = [f"ours beside linking, over {other}" for other in ("stock", "plain")]
+        parts = [f"{part}, stock / ours" for part in (*PARTS, "run")]
+        head = ("kernel", "stock ms", "plain ms", "ours ms", *over, *parts)
         print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
         for name, variants in VARIANTS.items():
-            for block, warps in variants[:2]:  # warms Triton up, and takes NVSHMEM's library apart
-                for worker in workers:
-                    worker.ask(name, block, warps, 0)
+            for variant in variants[:2]:  # warms Triton up, and takes NVSHMEM's library apart
+                for worker, plain in ways:
+                    worker.ask(name, *variant, 0, plain)
             for again in (0, 1):
                 pairs = [
-                    [worker.ask(name, *variant, again) for worker in workers]
+                    [worker.ask(name, *variant, again, plain) for worker, plain in ways]
                     for _ in range(rounds if name == "copy" else 1)
                     for variant in variants
                 ]
@@ -211,18 +217,20 @@ def main(rounds: int) -> None:
         launches = [[worker.ask("launch")["launch"] for worker in workers] for _ in range(15)]
         for worker in workers:
             worker.end()
-    stock, ours = (statistics.median(pair[i] for pair in launches) * 1e6 for i in (0, 1))
-    print(f"\nA launch, us of the host: stock {stock:.1f}, ours {ours:.1f}")
+    took = [statistics.median(each) * 1e6 for each in zip(*launches, strict=True)]
+    print(f"\nA launch, us of the host: stock {took[0]:.1f}, ours {took[1]:.1f}")
 
 
-def row(name: str, pairs: list[list[dict[str, float]]]) -> str:
-    """Medians in milliseconds; of the ratios of pairs too. Of the parts: stock / ours."""
-    def median(i: int, kind: str) -> float:
-        return statistics.median(pair[i][kind] for pair in pairs) * 1e3
+def row(name: str, rounds: list[list[dict[str, float]]]) -> str:
+    """Medians in milliseconds, and of the ratios of each round."""
+    def median(i: int, kind: str) -> str:
+        return f"{statistics.median(each[i][kind] for each in rounds) * 1e3:.1f}"
 
-    ratio = statistics.median((ours["cold"] - ours["link"]) / stock["cold"] for stock, ours in pairs)
-    parts = [f"{median(0, kind):.1f} / {median(1, kind):.1f}" for kind in (*PARTS, "run")]
-    return f"| {name} | {median(0, 'cold'):.1f} | {median(1, 'cold'):.1f} | {ratio:.3f} | {' | '.join(parts)} |"
+    def over(i: int) -> str:
+        return f"{statistics.median((each[2]['cold'] - each[2]['link']) / each[i]['cold'] for each in rounds):.3f}"
+
+    parts = [f"{median(0, kind)} / {median(2, kind)}" for kind in (*PARTS, "run")]
+    return f"| {' | '.join((name, *(median(i, 'cold') for i in range(3)), over(0), over(1), *parts))} |"
 
 
 if len(sys.argv) == 2 and sys.argv[1] in ("stock", "ours"):
