@@ -15,6 +15,9 @@ import triton.language as tl
 from triton_dist.language import checks
 from triton_dist.language.builtin import builtin, op_builder
 
+_Type: Any = getattr(tl.core, "tensor_descriptor_type", object)
+"""Triton before 3.4 (triton-ascend) makes no descriptors, and has no type for them."""
+
 
 class ConsumedDescriptor(tl.tensor_descriptor):
     """`dl.consume_token(descriptor, token)`: the same descriptor, whose loads depend on the token."""
@@ -55,7 +58,7 @@ class ConsumedDescriptor(tl.tensor_descriptor):
         return [*others, tl.tensor(handle, tl.int32)]
 
 
-class _ConsumedType(tl.core.tensor_descriptor_type):  # pyright: ignore
+class _ConsumedType(_Type):
     """The token goes along into loops, branches and functions."""
 
     def __init__(self, type: Any) -> None:
