@@ -222,6 +222,10 @@ def plans(count: int) -> Iterator[Plan | None]:
         for block, warps in ((1024, 4), (2048, 4), (4096, 8)):
             yield Plan(32, block, block, warps)
         return
+    if count <= 1 << 19:
+        # Many small pieces: what is small gains from all multiprocessors at once.
+        for block, warps in ((1024, 4), (2048, 4), (2048, 8)):
+            yield Plan(min(2 * sms, -(-count // block)), block, block, warps)
     share = -(-count // (sms * 4096)) * 4096
     seen = {plan_for(count, 2)}
     for programs in (sms // 2, sms, 2 * sms, 4 * sms):
