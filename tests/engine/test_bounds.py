@@ -223,9 +223,12 @@ def test_arguments_in_tuples_are_named() -> None:
 
 
 def test_an_address_far_away_is_named_by_what_it_was_computed_from() -> None:
-    memory = torch.zeros(1 << 20)
-    with pytest.raises(errors.OutOfBounds, match="element 1048576 of argument 'source', past the end"):
-        copy[(1,)](memory[:32].clone(), memory, 32, 1 << 20, BLOCK=32)
+    memory, source = torch.zeros(1 << 20), torch.zeros(32)
+    # Where the other argument does not happen to lie.
+    begin, end = memory.data_ptr() - source.nbytes, memory.data_ptr() + memory.nbytes
+    start = next(n for n in (1 << 20, 1 << 21) if not begin < source.data_ptr() + 4 * n < end)
+    with pytest.raises(errors.OutOfBounds, match=f"element {start} of argument 'source', past the end"):
+        copy[(1,)](source, memory, 32, start, BLOCK=32)
 
 
 @pytest.mark.parametrize(("rounds", "step", "element"), [(5, 0, 64), (2, 70, 70), (1, 40, 80), (2, -1, -1)])
