@@ -18,7 +18,7 @@ import triton_dist
 import triton_dist.language as dl
 from triton_dist import knobs, shmem
 from triton_dist.backends.cuda import simulate, templates
-from triton_dist.errors import UnsupportedOpError
+from triton_dist.errors import NullPointerInKernel, OutOfBounds, UnsupportedOpError
 from triton_dist.kernels.gemm_reduce_scatter import Tiles
 from triton_dist.language.extra import libshmem_device
 from triton_dist.language.extra.language_extra import (
@@ -67,6 +67,42 @@ EXAMPLES = {
 def test_example(name: str, pes: int) -> None:
     check = load(ROOT / "examples" / f"{name}.py").check
     run_pes(lambda: EXAMPLES[name](check), pes)
+
+
+@triton_dist.jit
+def words_at(words, at, WHICH: tl.constexpr):
+    pointer = words + at
+    if WHICH == "notify, set":
+        dl.notify(pointer, 0, signal=1, sig_op="set", comm_scope="gpu")
+    elif WHICH == "notify, add":
+        dl.notify(pointer, 0, signal=1, sig_op="add", comm_scope="gpu")
+    elif WHICH == "wait":
+        dl.wait(pointer, 1, "gpu", "acquire", waitValue=0)
+    elif WHICH == "ld":
+        ld(pointer, "gpu", "acquire")
+    elif WHICH == "st":
+        st(pointer, 1, "gpu", "release")
+    elif WHICH == "atomic_add":
+        atomic_add(pointer, 1, "gpu", "relaxed")
+    elif WHICH == "atomic_cas":
+        atomic_cas(pointer, 0, 1, "gpu", "relaxed")
+    else:
+        red_release(pointer, 1, "gpu")
+
+
+WORDS = ("notify, set", "notify, add", "wait", "ld", "st", "atomic_add", "atomic_cas", "red_release")
+
+
+@pytest.mark.parametrize("which", WORDS)
+def test_words_at_null_and_outside(which: str) -> None:
+    """An error, not a crash; outside a tensor with checked bounds."""
+    with pytest.raises(NullPointerInKernel, match="the pointer is null"):
+        words_at[(1,)](torch.zeros(0, dtype=torch.int64), 0, WHICH=which)
+    words = torch.zeros(4, dtype=torch.int64)
+    with knobs.scope(check_bounds=True):
+        words_at[(1,)](words, 3, WHICH=which)
+        with pytest.raises(OutOfBounds, match="of 8 bytes at element 4 of argument 'words', past the end"):
+            words_at[(1,)](words, 4, WHICH=which)
 
 
 @pytest.fixture(scope="module")
