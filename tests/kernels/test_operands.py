@@ -210,3 +210,36 @@ def test_numbers_with_which_nothing_can_be_done(message: str) -> None:
         return str(caught.value)
 
     assert run_pes(make, 1) == [message]
+
+
+LARGE = 1 << 31
+I8, SMALL_PLAN = torch.int8, Plan(1, 1024, 1024)
+
+
+def wide(rows: int, columns: int) -> torch.Tensor:
+    """So many elements, and the memory of one."""
+    return torch.zeros(1).expand(rows, columns)
+
+
+TOO_LARGE: dict[str, Callable[[], object]] = {
+    "AllGather: what a PE gives to another": made(AllGather, (LARGE,), I8, plan=SMALL_PLAN),
+    "AllGather: what a PE gives": made(AllGather, (LARGE - 1024,), I8, plan=SMALL_PLAN),
+    "ReduceScatter: what a PE gives to another": made(ReduceScatter, (2, LARGE), I8),
+    "AllReduce: what a PE gives to another": made(AllReduce, (LARGE,), I8, algorithm="one-shot"),
+    "AllGatherGemm: a": made(AllGatherGemm, 1 << 16, 1 << 15, F32),
+    "AllGatherGemm: b": lambda: AllGatherGemm(1, 1 << 16, F32)(wide(1, 1 << 16), wide(1 << 16, 1 << 15)),
+    "GemmAllReduce: the result": made(GemmAllReduce, 1 << 16, 1 << 15),
+    "GemmAllReduce: a": lambda: GemmAllReduce(1 << 16, 1)(wide(1 << 16, 1 << 15), wide(1 << 15, 1)),
+    "GemmAllReduce: b": lambda: GemmAllReduce(1, 1 << 16)(wide(1, 1 << 15), wide(1 << 15, 1 << 16)),
+}
+
+
+@pytest.mark.parametrize("begin", TOO_LARGE)
+def test_more_than_a_kernel_counts(begin: str) -> None:
+    """Said before memory is asked for, and before other PEs are told of a call."""
+
+    def make() -> None:
+        with pytest.raises(ArgumentError, match=rf"^{begin}.* has \d+ elements; a call takes at most 214\d+, so"):
+            TOO_LARGE[begin]()
+
+    run_pes(make, 1)

@@ -14,7 +14,7 @@ import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.exchange import Collective, Exchange, check_operand, one_at_a_time
 from triton_dist.kernels.gemm import check_type, dot_tile
-from triton_dist.kernels.numbers import check_counts, check_tile
+from triton_dist.kernels.numbers import check_counts, check_elements, check_tile
 from triton_dist.kernels.overlap import laid_out
 
 
@@ -108,6 +108,7 @@ class AllGatherGemm(Collective):
         check_type("AllGatherGemm", dtype, "AllGatherMatmul")
         check_counts("AllGatherGemm", pushers=pushers, workers=workers)
         check_tile("AllGatherGemm", blocks)
+        check_elements("AllGatherGemm", a=m * k)
         self.m, self.k, self.dtype = m, k, dtype
         self.pushers, self.workers, self.blocks = pushers, workers, blocks
         pes = shmem.n_pes()
@@ -118,6 +119,7 @@ class AllGatherGemm(Collective):
         """Multiply all PEs' `a` (each m x k, PE by PE) by this PE's `b` (k x n)."""
         check_operand("AllGatherGemm", "a", a, (self.m, self.k), self.dtype, self._exchange.device)
         check_operand("AllGatherGemm", "b", b, (self.k, None), self.dtype, self._exchange.device)
+        check_elements("AllGatherGemm", b=b.numel())
         n = b.shape[1]
         c = torch.empty((shmem.n_pes() * self.m, n), dtype=a.dtype, device=a.device)
         if not a.numel():  # on no PE

@@ -22,7 +22,7 @@ import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.exchange import Collective
-from triton_dist.kernels.numbers import check_blocks, check_counts
+from triton_dist.kernels.numbers import check_blocks, check_counts, check_elements
 from triton_dist.kernels.repeated import Repeated
 from triton_dist.language.extra.language_extra import __syncthreads, ntid, tid
 
@@ -126,6 +126,8 @@ class Counted(Collective):
         if dtype.is_complex:
             detail = f"Triton has no {dtype}; torch.view_as_real makes real numbers of it"
             raise ArgumentError(op=type(self).__name__, detail=detail)
+        # The end of the last piece is counted too.
+        check_elements(type(self).__name__, plan.piece, **{"what a PE gives to another": count})
         self.dtype, self.phases, self.plan = dtype, phases, plan
         self._empty = count == 0
         self._pieces = max(1, triton.cdiv(count, self.plan.piece))

@@ -14,7 +14,7 @@ import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.exchange import Collective, Exchange, check_operand, one_at_a_time
 from triton_dist.kernels.gemm import check_type, dot_tile
-from triton_dist.kernels.numbers import check_counts, check_tile
+from triton_dist.kernels.numbers import check_counts, check_elements, check_tile
 from triton_dist.kernels.overlap import laid_out
 
 
@@ -85,6 +85,7 @@ class GemmAllReduce(Collective):
     def __init__(self, m: int, n: int, *, programs: int = 4, blocks: tuple[int, int, int] = (64, 64, 32)) -> None:
         check_counts("GemmAllReduce", programs=programs)
         check_tile("GemmAllReduce", blocks)
+        check_elements("GemmAllReduce", **{"the result": m * n})
         self.m, self.n = m, n
         self.programs, self.blocks = programs, blocks
         pes = shmem.n_pes()
@@ -97,6 +98,7 @@ class GemmAllReduce(Collective):
         check_operand("GemmAllReduce", "a", a, (self.m, None), None, self._exchange.device)
         check_operand("GemmAllReduce", "b", b, (a.shape[1], self.n), a.dtype, self._exchange.device)
         check_type("GemmAllReduce", a.dtype, "MatmulAllReduce")
+        check_elements("GemmAllReduce", a=a.numel(), b=b.numel())
         turn = self._exchange.turn()
         c = torch.empty((self.m, self.n), dtype=a.dtype, device=a.device)
         block_m, block_n, block_k = self.blocks

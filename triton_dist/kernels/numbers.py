@@ -27,5 +27,17 @@ def check_tile(op: str, blocks: tuple[int, int, int]) -> None:
     check_blocks(op, **{f"blocks[{i}]": block for i, block in enumerate(blocks)})
 
 
+MOST_ELEMENTS = (1 << 31) - 1
+"""Of what a kernel counts in 32 bits."""
+
+
+def check_elements(op: str, more: int = 0, **sizes: int) -> None:
+    """Raise unless each counts in 32 bits, and `more` elements beyond it. Before any memory is asked for."""
+    for name, size in sizes.items():
+        if size > MOST_ELEMENTS - more:
+            detail = f"{name} has {size} elements; a call takes at most {MOST_ELEMENTS - more}, so make several"
+            raise ArgumentError(op=op, detail=detail)
+
+
 def _is_whole(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool)
