@@ -219,7 +219,10 @@ class GemmReduceScatter(Collective):
         self.m, self.n, self.dtype = m, n, dtype
         device, others = shmem.device(), shmem.n_pes() - 1
         on_host = device.type == "cpu"
-        tiles = tiles or (HOST if on_host else Tiles().fitting(device, dtype.itemsize))
+        wanted = _copies_in_bulk(device) if descriptors is None else descriptors
+        # Loading by pointers, a program takes longer for several tiles than several programs do.
+        best = HOST if on_host else Tiles() if wanted else Tiles(chunk=1)
+        tiles = tiles or (best if on_host else best.fitting(device, dtype.itemsize))
         count = triton.cdiv(m, tiles.m) * triton.cdiv(n, tiles.n)
         self.tiles = tiles if on_host else tiles.spread(device, others * count)
         self._others, self._near = others, shmem.adapter().on_one_device()
@@ -228,7 +231,6 @@ class GemmReduceScatter(Collective):
         self._signals = shmem.create_signals(2 * count * max(1, others))
         self._numbers = torch.zeros(self._programs, dtype=torch.int64, device=device)
         self._result = torch.empty((m, n), dtype=dtype, device=device)
-        wanted = _copies_in_bulk(device) if descriptors is None else descriptors
         self._came = _described(self._stage.flatten(0, 2), tiles.m, tiles.n) if wanted else None
 
     @one_at_a_time
