@@ -1,29 +1,3 @@
-define i32 @cuda_local_set_${t}(ptr %launch, i32 %program, i32 %site, i64 %at, ${t} %value) nounwind {
-  %begin = call i64 @td_now_if(ptr %launch)
-  %usable = call i1 @usable(ptr %launch, i32 %program, i32 %site, i64 %at, i64 ${size}, i1 true)
-  br i1 %usable, label %go, label %leave
-go:
-  %p = inttoptr i64 %at to ptr
-  store atomic ${t} %value, ptr %p release, align ${size}
-  call void @td_notified(ptr %launch, i32 %program, i32 %site, i64 %begin)
-  ret i32 0
-leave:
-  ret i32 0
-}
-
-define i32 @cuda_local_add_${t}(ptr %launch, i32 %program, i32 %site, i64 %at, ${t} %value) nounwind {
-  %begin = call i64 @td_now_if(ptr %launch)
-  %usable = call i1 @usable(ptr %launch, i32 %program, i32 %site, i64 %at, i64 ${size}, i1 true)
-  br i1 %usable, label %go, label %leave
-go:
-  %p = inttoptr i64 %at to ptr
-  %old = atomicrmw add ptr %p, ${t} %value acq_rel
-  call void @td_notified(ptr %launch, i32 %program, i32 %site, i64 %begin)
-  ret i32 0
-leave:
-  ret i32 0
-}
-
 define ${t} @cuda_load_${t}(ptr %launch, i32 %program, i32 %site, i64 %at) nounwind {
   %usable = call i1 @usable(ptr %launch, i32 %program, i32 %site, i64 %at, i64 ${size}, i1 false)
   br i1 %usable, label %go, label %leave

@@ -85,7 +85,7 @@ def notify(width: int, scope: str, action: str, guard: str) -> Asm:
         f"{{ .reg .pred p; .reg .b32 i; {meet}{choose}{when}{release(scope, action)}{width} [$1], $2; "
         "mov.b32 $0, 0; }"
     )
-    return Asm(text, f"=r,l,{letter(width)},~{{memory}}", f"cuda_local_{action}_i{width}")
+    return Asm(text, f"=r,l,{letter(width)},~{{memory}}", f"host_signal_here_{action}_i{width}")
 
 
 ONE = Asm("mov.b32 $0, 1;", "=r", "cuda_one", pure=True)
@@ -116,13 +116,13 @@ def load(width: int, scope: str, semantic: str) -> Asm:
 @functools.cache
 def store(width: int, scope: str, semantic: str) -> Asm:
     text = f"st.{semantic}.{scope}.global.b{width} [$1], $2; mov.b32 $0, 0;"
-    return Asm(text, f"=r,l,{letter(width)},~{{memory}}", f"cuda_local_set_i{width}")
+    return Asm(text, f"=r,l,{letter(width)},~{{memory}}", f"host_signal_here_set_i{width}")
 
 
 @functools.cache
 def reduce(width: int, scope: str) -> Asm:
     text = f"red.release.{scope}.global.add.u{width} [$1], $2; mov.b32 $0, 0;"
-    return Asm(text, f"=r,l,{letter(width)},~{{memory}}", f"cuda_local_add_i{width}")
+    return Asm(text, f"=r,l,{letter(width)},~{{memory}}", f"host_signal_here_add_i{width}")
 
 
 @functools.cache

@@ -2,34 +2,22 @@
 ; The functions of ${t}, once for each type.
 
 define i32 @host_signal_set_${t}(ptr %launch, i32 %program, i32 %site, i64 %sig, ${t} %value, i32 %pe) nounwind {
-  %begin = call i64 @td_now_if(ptr %launch)
   %remote = call i64 @host_ptr(ptr %launch, i32 %program, i32 %site, i64 %sig, i32 %pe)
   %bad = call i1 @ended(ptr %launch)
-  br i1 %bad, label %leave, label %look
-look:
-  %usable = call i1 @usable(ptr %launch, i32 %program, i32 %site, i64 %remote, i64 ${size}, i1 true)
-  br i1 %usable, label %write, label %leave
+  br i1 %bad, label %leave, label %write
 write:
-  %p = inttoptr i64 %remote to ptr
-  store atomic ${t} %value, ptr %p release, align ${size}
-  call void @td_notified(ptr %launch, i32 %program, i32 %site, i64 %begin)
+  %r = call i32 @host_signal_here_set_${t}(ptr %launch, i32 %program, i32 %site, i64 %remote, ${t} %value)
   br label %leave
 leave:
   ret i32 0
 }
 
 define i32 @host_signal_add_${t}(ptr %launch, i32 %program, i32 %site, i64 %sig, ${t} %value, i32 %pe) nounwind {
-  %begin = call i64 @td_now_if(ptr %launch)
   %remote = call i64 @host_ptr(ptr %launch, i32 %program, i32 %site, i64 %sig, i32 %pe)
   %bad = call i1 @ended(ptr %launch)
-  br i1 %bad, label %leave, label %look
-look:
-  %usable = call i1 @usable(ptr %launch, i32 %program, i32 %site, i64 %remote, i64 ${size}, i1 true)
-  br i1 %usable, label %write, label %leave
+  br i1 %bad, label %leave, label %write
 write:
-  %p = inttoptr i64 %remote to ptr
-  %old = atomicrmw add ptr %p, ${t} %value acq_rel
-  call void @td_notified(ptr %launch, i32 %program, i32 %site, i64 %begin)
+  %r = call i32 @host_signal_here_add_${t}(ptr %launch, i32 %program, i32 %site, i64 %remote, ${t} %value)
   br label %leave
 leave:
   ret i32 0
