@@ -90,7 +90,7 @@ part() {
     overhead) pes overhead "${LIMIT:-120}" 1 benchmarks/h200/overhead.py ;;
     probes) probes ;;
     collectives) probes; for n in ${PES:-$few}; do pes collectives "${LIMIT:-160}" "$n" $measure collectives --largest "${LARGEST:-256}" --seconds SOFT; done ;;
-    explore) for n in ${PES:-$few}; do pes explore "${LIMIT:-120}" "$n" $measure explore --seconds SOFT; done ;;
+    explore) for n in ${PES:-$few}; do pes explore "${LIMIT:-120}" "$n" $measure explore --largest "${LARGEST:-256}" --seconds SOFT; done ;;
     gemm) for n in ${PES:-$few}; do pes gemm "${LIMIT:-120}" "$n" $measure gemm_check ag_gemm --seconds SOFT; done ;;
     gemm_rs) probes; for n in ${PES:-$few}; do pes gemm_rs "${LIMIT:-100}" "$n" $measure gemm_rs --seconds SOFT; done ;;
     gemm_ar) for n in ${PES:-$few}; do pes gemm_ar "${LIMIT:-60}" "$n" $measure gemm_ar; done ;;

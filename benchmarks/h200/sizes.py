@@ -240,7 +240,7 @@ def plans(count: int) -> Iterator[Plan | None]:
 def explore(meeting: Meeting, largest: int, clock: Clock) -> None:
     """Other plans than the one that the library chooses; the fastest first."""
     for kind in (KINDS[0], *ALGORITHMS):
-        for nbytes in (16 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20):
+        for nbytes in sizes(16 << 10, 256 << 20):
             if nbytes <= largest and not clock.late():
                 case = Case(meeting, kind, nbytes)
                 found = sorted((*case.ours(plan, eager=False)[::3], plan is None) for plan in plans(case.count))
