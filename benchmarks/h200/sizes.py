@@ -218,14 +218,14 @@ def plans(count: int) -> Iterator[Plan | None]:
     """What might be better than the plan by size."""
     yield None
     sms = torch.cuda.get_device_properties(shmem.device()).multi_processor_count
-    if count <= 1 << 15:
-        for block, warps in ((1024, 4), (2048, 4), (4096, 8)):
-            yield Plan(32, block, block, warps)
-        return
     if count <= 1 << 19:
-        # Many small pieces: what is small gains from all multiprocessors at once.
-        for block, warps in ((1024, 4), (2048, 4), (2048, 8)):
-            yield Plan(min(2 * sms, -(-count // block)), block, block, warps)
+        # What is small may gain from all multiprocessors at once, or from few signals.
+        for block, warps in ((512, 2), (1024, 4), (2048, 4), (2048, 8), (4096, 8), (8192, 16)):
+            pieces = -(-count // block)
+            yield Plan(min(2 * sms, pieces), block, block, warps)
+            if pieces > sms // 2:
+                yield Plan(min(sms, -(-pieces // 2)), block, block, warps)
+        return
     share = -(-count // (sms * 4096)) * 4096
     seen = {plan_for(count, 2)}
     for programs in (sms // 2, sms, 2 * sms, 4 * sms):
