@@ -182,3 +182,63 @@ def test_a_limited_number_is_remembered():
         few.put(key, key)
     assert few.get(9) == 9
     assert sum(few.get(key) is not None for key in range(10)) <= 3
+
+
+# Heads of functions
+
+HEAD = 'tt.func public @k(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc("x"(#loc)), %n: i32 loc(#loc)) {'
+
+
+def with_head(line: int, head: str = HEAD) -> str:
+    return f'#loc = loc("k.py":{line}:0)\nmodule {{\n  {head}\n    tt.return loc(#loc)\n  }} loc(#loc)\n}} loc(#loc)\n'
+
+
+def arguments_of(text: str) -> list[str]:
+    function = next(op for op in ir.parse(text).walk() if op.name == "tt.func")
+    return [str(argument.location) for argument in function.regions[0].blocks[0].args]
+
+
+def test_the_same_head_at_another_line_of_the_source():
+    first, second = (arguments_of(with_head(line)) for line in (11, 12))
+    assert [text.replace(":11:", ":12:") for text in first] == second
+    assert all(":12:" in text for text in second)
+
+
+def test_the_same_head_elsewhere_in_the_text():
+    moved = "\n\n" + with_head(11).replace("  tt.func", "        tt.func")
+    assert arguments_of(moved) == arguments_of(with_head(11))
+    assert ir.print_module(ir.parse(moved)) == ir.print_module(ir.parse(with_head(11)))
+
+
+def test_a_head_whose_location_is_not_there():
+    ir.parse(with_head(11))
+    with pytest.raises(IRParseError, match="#loc"):
+        ir.parse(with_head(11).replace("#loc = ", "#loc7 = "))
+
+
+def test_an_argument_that_is_used_twice_is_named_in_its_own_place():
+    head = HEAD.replace("%n", "%x")
+    places = []
+    for before in ("", "\n", "\n"):
+        with pytest.raises(IRParseError, match="%x is already defined") as error:
+            ir.parse(before + with_head(11, head))
+        places.append(str(error.value.fields["where"]))
+    assert places[0].startswith("<ttir>:3:")
+    assert places[1] == places[2] == places[0].replace(":3:", ":4:")
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_head_that_goes_on_in_the_next_line(turn: int):
+    head = 'tt.func public @k(%x: i32) attributes {\n made = "here"} {'
+    assert 'made = "here"' in ir.print_module(ir.parse(with_head(11, head)))
+
+
+def test_arguments_that_differ_in_what_is_said_of_them():
+    heads = [HEAD, HEAD.replace("16 : i32", "8 : i32"), HEAD.replace("{tt.divisibility = 16 : i32} ", ""), HEAD]
+    for head in heads:
+        assert head.split("{")[1].split("loc")[0] in ir.print_module(ir.parse(with_head(11, head)))
+
+
+def test_a_message_shows_a_function():
+    function = next(op for op in ir.parse(with_head(11)).walk() if op.name == "tt.func")
+    assert "tt.divisibility = 16" in str(function)

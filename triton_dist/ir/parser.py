@@ -33,10 +33,10 @@ from triton_dist.ir.constants import dense_from_hex, dense_from_literals
 from triton_dist.ir.lexer import SUFFIX, FastLexer
 from triton_dist.ir.locations import LocationAliases
 from triton_dist.ir.registry import TritonContext
-from triton_dist.ir.seen import Line, Remembered, Texts, is_flat
+from triton_dist.ir.seen import Head, Line, Named, Remembered, Texts, is_flat
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from xdsl.context import Context
     from xdsl.ir import Attribute, Block, Operation, TypeAttribute
@@ -176,15 +176,29 @@ class TritonParser(Parser):
 
     # Operations that are a line each
 
+    def _parse_block_body(self, block: Block) -> None:
+        self._parse_repeated(block)
+        while (op := self.parse_optional_operation()) is not None:
+            block.add_op(op)
+            self._parse_repeated(block)
+
+    def _parse_repeated(self, block: Block) -> None:
+        """The next lines, as far as they were parsed before; no token of theirs is looked at."""
+        content, lines, place = self._parser_state.lexer.input.content, self._texts.lines, self._start()
+        first = place
+        while (line := LineOfText.at(content, place)) is not None:
+            known, next = lines.get(line.form), _BEGINS.match(content, line.end)
+            if known is None or next is None or (op := self._repeated(known, line)) is None:
+                break
+            block.add_op(op)
+            place = next.start(1)
+        if place != first:
+            self._advance_to(place)
+
     def parse_operation(self) -> Operation:
         line = LineOfText.at(self._parser_state.lexer.input.content, self._start())
-        if line is None:
-            return super().parse_operation()
-        known = self._texts.lines.get(line.form)
-        if known is not None and self._ends(line) and (found := self._repeated(known, line)) is not None:
-            return found
         found = super().parse_operation()
-        if self._start() >= line.end and self._ends(line) and self._is_all_of(line, found):
+        if line is not None and self._start() >= line.end and self._ends(line) and self._is_all_of(line, found):
             operands = tuple(value.type for value in found.operands)
             results = tuple(value.type for value in found.results)
             form = Line(type(found), operands, results, dict(found.properties), dict(found.attributes))
@@ -211,8 +225,32 @@ class TritonParser(Parser):
         input = self._parser_state.lexer.input
         for name, value in zip(line.results, found.results, strict=True):
             self._register_ssa_definition(name[1:], (value,), Span(line.start, line.end, input))
-        self._advance_to(line.end)
         return found
+
+    # Heads of functions: one line each, and the variants of a kernel have the same
+
+    def parse_head(self, parse: Callable[[], Head]) -> tuple[Head, list[Parser.Argument]]:
+        """A function up to its body: what `parse` finds, or has found in the same line before; and its arguments."""
+        input, start = self._parser_state.lexer.input, self._start()
+        text = input.content[start : input.content.find("\n", start)]
+        known = self._texts.heads.get(text)
+        if known is not None:
+            head = known.moved(start)
+            self._advance_to(start + len(text) - 1)
+        else:
+            head = parse()
+            # All of the line but for the brace that opens the body.
+            if text.endswith("{") and self._start() == start + len(text) - 1:
+                self._texts.heads.put(text, head.moved(-start))
+        return head, [self._argument(argument) for argument in head.arguments]
+
+    def _argument(self, named: Named) -> Parser.Argument:
+        input, location = self._parser_state.lexer.input, None
+        if named.location is not None:
+            place = _OPENS_LOCATION.match(input.content, named.location)
+            assert place is not None
+            location, _ = self.locations.read(input, place.end())  # pyright: ignore[reportArgumentType]
+        return self.Argument(Span(named.begin, named.end, input), named.type, location)  # pyright: ignore
 
     def _defined(self, name: str) -> SSAValue | None:
         name, _, index = name[1:].partition("#")
@@ -299,9 +337,10 @@ class TritonParser(Parser):
 _VALUE = re.compile(rf"%{SUFFIX}(?:#[0-9]{{1,{_INDEX_DIGITS}}}(?![0-9]))?", re.ASCII)
 _STRING_OR_VALUE = re.compile(r'"[^"]*"|' + _VALUE.pattern)
 _RESULT = rf"%{SUFFIX}(?::[0-9]+)?"
-_BEGINS = re.compile(rf'\s*(?:{_RESULT}(?:, {_RESULT})* =|[a-z_]+\.|["}}^]|\Z)', re.ASCII)
-"""What stands between two operations, and how the second begins; or the end of a block."""
+_BEGINS = re.compile(rf'\s*({_RESULT}(?:, {_RESULT})* =|[a-z_]+\.|["}}^]|\Z)', re.ASCII)
+"""What stands between two operations, and how the second begins (the group); or the end of a block."""
 _LOCATION = re.compile(r"#loc\d*")
+_OPENS_LOCATION = re.compile(r"loc\s*\(\s*")
 _LONGEST = 2048
 
 

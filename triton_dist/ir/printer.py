@@ -22,10 +22,10 @@ from xdsl.ir import BuiltinAttribute, Operation
 from xdsl.printer import Printer
 
 from triton_dist.ir.constants import element_literal, float_literal, splat_bytes
-from triton_dist.ir.seen import Form, Forms, is_flat
+from triton_dist.ir.seen import Form, Forms, Remembered, is_flat
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute, SSAValue
@@ -43,9 +43,10 @@ class TritonPrinter(Printer):
         self._recording: _Recording | None = None
 
     def print_attribute(self, attribute: Attribute) -> None:
-        if type(attribute) in _LOCATIONS:
+        kind = type(attribute)
+        if kind in _LOCATIONS:
             self.print_string(self._alias(attribute) if self.printing_location else f"loc({self._alias(attribute)})")
-        elif isinstance(attribute, UnknownLoc):
+        elif kind is UnknownLoc:
             self.print_string("unknown" if self.printing_location else "loc(unknown)")
         elif isinstance(attribute, DenseIntOrFPElementsAttr):
             self._print_dense(attribute)
@@ -76,7 +77,7 @@ class TritonPrinter(Printer):
         if text is None:
             self._print_and_remember(op, form)
         else:
-            self.stream.write(text.of([self._name(value) for value in op.operands]))
+            self.stream.write(text.of([self._name(value) for value in op._operands]))  # pyright: ignore
         if self.print_debuginfo:
             self.stream.write(f" loc({self._reference(op.location)})")
 
@@ -85,16 +86,33 @@ class TritonPrinter(Printer):
         return self._alias(loc) if type(loc) in _LOCATIONS else "unknown"
 
     def _print_and_remember(self, op: Operation, form: Form) -> None:
+        text, recording = self._recorded(lambda: op.print(self))
+        if (found := recording.text_of(text, op.operands)) is not None:
+            _texts.put(form, found)
+
+    def print_repeated(self, attributes: Sequence[Attribute], write: Callable[[], object]) -> None:
+        """What `write` prints of just these attributes, or has printed of the same objects before."""
+        key = tuple(map(id, attributes))
+        known = _repeated.get(key)
+        if known is not None:
+            self.stream.write(known[0])
+            return
+        text, recording = self._recorded(write)
+        if recording.usable:
+            # The attributes are kept, so that no other can have their identities.
+            _repeated.put(key, (text, attributes))
+
+    def _recorded(self, write: Callable[[], object]) -> tuple[str, _Recording]:
+        """Print, and what was printed."""
         stream, self.stream = self.stream, StringIO()
         self._recording = recording = _Recording(self.stream)
         try:
-            op.print(self)
+            write()
         finally:
             text = self.stream.getvalue()
             self.stream, self._recording = stream, None
         self.stream.write(text)
-        if (found := recording.text_of(text, op.operands)) is not None:
-            _texts.put(form, found)
+        return text, recording
 
     def print_location_aliases(self) -> None:
         """The definitions of the aliases used so far, each on a line, and before those that use it."""
@@ -105,14 +123,16 @@ class TritonPrinter(Printer):
         self.printing_location = False
 
     def _define(self, loc: Attribute, defined: set[int]) -> None:
-        if id(loc) in defined or type(loc) not in _LOCATIONS:
+        kind: Any = type(loc)
+        if id(loc) in defined or kind not in _LOCATIONS:
             return
         defined.add(id(loc))
+        if kind is FileLineColLoc:
+            self.stream.write(f"\n{self._alias(loc)} = loc({_place(loc)})")  # pyright: ignore[reportArgumentType]
+            return
         for part in _parts(loc):
             self._define(part, defined)
-        if isinstance(loc, FileLineColLoc):
-            text = f"{_quoted(loc.filename.data)}:{loc.line.data}:{loc.column.data}"
-        elif isinstance(loc, NameLoc) and not isinstance(loc.location, NoneAttr):
+        if isinstance(loc, NameLoc) and not isinstance(loc.location, NoneAttr):
             name = loc.parameters[0]
             assert isinstance(name, StringAttr)
             text = f"{_quoted(name.data)}({self._reference(loc.location)})"
@@ -197,6 +217,10 @@ def _quoted_bytes(data: bytes) -> str:
     return f'"{data.decode("latin-1").translate(_ESCAPES)}"'
 
 
+def _place(loc: FileLineColLoc) -> str:
+    return f"{_quoted(loc.filename.data)}:{loc.line.data}:{loc.column.data}"
+
+
 @functools.lru_cache(1 << 10)
 def _quoted(text: str) -> str:
     return _quoted_bytes(text.encode())
@@ -218,11 +242,11 @@ class _Recording:
     def __init__(self, stream: StringIO) -> None:
         self._stream = stream
         self._values: list[tuple[int, int, SSAValue]] = []
-        self._usable = True
+        self.usable = True
 
     def give_up(self) -> None:
-        """The text depends on more than the operation."""
-        self._usable = False
+        """The text depends on more than what is printed."""
+        self.usable = False
 
     def value(self, value: SSAValue, name: str) -> None:
         start = self._stream.tell() + 1
@@ -232,7 +256,7 @@ class _Recording:
         """None if the text cannot be used again."""
         index_of = {value: index for index, value in enumerate(operands)}
         known = all(value in index_of for _, _, value in self._values)
-        if not self._usable or not known or len(index_of) != len(operands) or "\n" in text:
+        if not self.usable or not known or len(index_of) != len(operands) or "\n" in text:
             return None
         pieces, end = [], 0
         for start, stop, _ in self._values:
@@ -243,6 +267,7 @@ class _Recording:
 
 
 _texts: Forms[_Text] = Forms()
+_repeated: Remembered[tuple[str, Sequence[Attribute]]] = Remembered()
 
 
 def _parts(loc: Attribute) -> tuple[Attribute, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import OpResult, SSAValues
@@ -18,7 +18,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.traits import OpTrait
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from xdsl.dialects.builtin import LocationAttr
     from xdsl.ir import Attribute, Operation, SSAValue
@@ -71,7 +71,8 @@ class Form:
     __slots__ = ("attributes", "key")
 
     def __init__(self, op: Operation) -> None:
-        operands = [value.type for value in op.operands]
+        # Their public name is a view that is slow to go through.
+        operands = [value.type for value in op._operands]  # pyright: ignore[reportPrivateUsage]
         results = [value.type for value in op.results]
         self.attributes = [*operands, *results, *op.properties.values(), *op.attributes.values()]
         self.key = (
@@ -108,20 +109,58 @@ class Line:
     attributes: dict[str, Attribute]
 
     def make(self, operands: Sequence[SSAValue], location: LocationAttr | None) -> Operation:
-        """The operation, of these values; as `create`, which would look for regions, successors and defaults."""
-        op = self.kind.__new__(self.kind)
-        op.operands = operands
-        op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(self.results)])
-        op.properties = dict(self.properties)
-        op.attributes = dict(self.attributes)
-        op.location = UNKNOWN_LOC if location is None else location
-        return op
+        """The operation, of these values."""
+        return made(self.kind, operands, self.results, self.properties, self.attributes, location)
+
+
+def made(
+    kind: type[Operation],
+    operands: Sequence[SSAValue],
+    results: Sequence[Attribute],
+    properties: Mapping[str, Attribute],
+    attributes: Mapping[str, Attribute],
+    location: LocationAttr | None,
+) -> Operation:
+    """An operation without regions and successors; as `kind.create`, which would look for them, and for defaults."""
+    op = kind.__new__(kind)
+    op.operands = operands
+    op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(results)])
+    op.properties = dict(properties)
+    op.attributes = dict(attributes)
+    op.location = UNKNOWN_LOC if location is None else location
+    return op
+
+
+class Named(NamedTuple):
+    """An argument in the head of a function: its type, and where its name, and its location if any, stand."""
+
+    type: Attribute
+    begin: int
+    end: int
+    location: int | None
+
+    def moved(self, by: int) -> Named:
+        location = None if self.location is None else self.location + by
+        return Named(self.type, self.begin + by, self.end + by, location)
+
+
+class Head(NamedTuple):
+    """A function as its text says it, up to its body."""
+
+    arguments: tuple[Named, ...]
+    properties: dict[str, Attribute]
+    attributes: dict[str, Attribute]
+
+    def moved(self, by: int) -> Head:
+        """The same, in another place of a text."""
+        return self._replace(arguments=tuple([argument.moved(by) for argument in self.arguments]))
 
 
 @dataclass
 class Texts:
-    """What the texts of a context's types, dictionaries of attributes and lines stand for."""
+    """What the texts of a context's types, dictionaries of attributes, lines and heads of functions stand for."""
 
     types: Remembered[Any] = field(default_factory=Remembered)
     dictionaries: Remembered[Any] = field(default_factory=Remembered)
     lines: Remembered[Line] = field(default_factory=Remembered)
+    heads: Remembered[Head] = field(default_factory=Remembered)

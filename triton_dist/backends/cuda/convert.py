@@ -33,6 +33,7 @@ from triton_dist.ir.dialects import distributed as d
 from triton_dist.ir.dialects._syntax import int_attr, keyword_of, string_attr
 from triton_dist.ir.dialects.gpu import BarrierOp
 from triton_dist.ir.locations import location
+from triton_dist.ir.seen import made
 
 ZERO_HINT = 1 << 30
 _I1 = IntegerType(1)
@@ -108,15 +109,9 @@ class _Place:
         properties: dict[str, Attribute] | None = None,
         attributes: dict[str, Attribute] | None = None,
     ) -> SSAValue:
-        made = kind.create(
-            operands=operands,
-            result_types=(result,),
-            properties=properties or {},
-            attributes=attributes or {},
-            location=self.old.location,
-        )
-        self.ops.append(made)
-        return made.results[0]
+        op = made(kind, operands, (result,), properties or {}, attributes or {}, self.old.location)
+        self.ops.append(op)
+        return op.results[0]
 
     def constant(self, value: int, type: IntegerType = i32) -> SSAValue:
         return self.op(arith.ConstantOp, (), type, {"value": int_attr(value, type.width.data)})
@@ -170,14 +165,14 @@ class _Place:
         inner.close(body(inner))
         other.close(other.zero(result))
         regions = [Region(Block(place.ops)) for place in (inner, other)]
-        made = scf.IfOp.create(
+        chosen = scf.IfOp.create(
             operands=(self.function.opaque_true(),),
             result_types=(result,),
             regions=regions,
             location=self.old.location,
         )
-        self.ops.append(made)
-        return made.results[0]
+        self.ops.append(chosen)
+        return chosen.results[0]
 
     def close(self, value: SSAValue) -> None:
         self.ops.append(scf.YieldOp.create(operands=(value,), location=self.old.location))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
@@ -121,6 +121,15 @@ def print_flags(printer: Printer, keyword: str, attr: Attribute | None) -> None:
     if isinstance(attr, FlagsAttr) and attr.data != ("none",):
         printer.print_string(f" {keyword}")
         attr.print_parameter(printer)
+
+
+def print_repeated(printer: Printer, attributes: Sequence[Attribute], write: Callable[[], object]) -> None:
+    """What `write` prints of just these attributes. xDSL's own printer, as messages use it, remembers nothing."""
+    repeated = getattr(printer, "print_repeated", None)
+    if repeated is None:
+        write()
+    else:
+        repeated(attributes, write)
 
 
 def print_types(printer: Printer, types: Sequence[Attribute]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -75,8 +75,10 @@ from triton_dist.ir.dialects._syntax import (
     irdl_custom_directive,
     keyword_of,
     parse_keyword,
+    print_repeated,
     print_types,
 )
+from triton_dist.ir.seen import Head, Named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +87,8 @@ if TYPE_CHECKING:
     from xdsl.ir import SSAValue
     from xdsl.parser import AttrParser, Parser, UnresolvedOperand
     from xdsl.printer import Printer
+
+    from triton_dist.ir.parser import TritonParser
 
 
 def _numbered(words: str, start: int) -> dict[str, int]:
@@ -234,11 +238,12 @@ T = VarConstraint("T", AnyAttr())
 # Functions
 
 
-def _parse_argument(parser: Parser) -> tuple[Parser.Argument, DictionaryAttr]:
+def _parse_argument(parser: Parser) -> tuple[Named, DictionaryAttr]:
     argument = parser.parse_argument()
     attributes = DictionaryAttr(parser.parse_optional_dictionary_attr_dict())
-    argument.location = parser.parse_optional_location()
-    return argument, attributes
+    place = parser.pos
+    location = None if parser.parse_optional_location() is None else place
+    return Named(argument.type, argument.name.start, argument.name.end, location), attributes
 
 
 def _parse_result(parser: Parser) -> tuple[Attribute, DictionaryAttr]:
@@ -268,6 +273,33 @@ def _attribute_list(dictionaries: Sequence[DictionaryAttr]) -> ArrayAttr | None:
     return ArrayAttr(dictionaries) if any(dictionary.data for dictionary in dictionaries) else None
 
 
+def _parse_head(parser: Parser) -> Head:
+    properties: dict[str, Attribute] = {}
+    if (visibility := parser.parse_optional_visibility_keyword()) is not None:
+        properties["sym_visibility"] = visibility
+    properties["sym_name"] = parser.parse_symbol_name()
+    arguments: list[tuple[Named, DictionaryAttr]] = []
+    declared: list[tuple[Attribute, DictionaryAttr]] = []
+
+    def argument() -> None:
+        if parser.lexer.input.at(parser.pos) == "%":
+            arguments.append(_parse_argument(parser))
+        else:
+            declared.append(_parse_declared(parser))
+
+    parser.parse_comma_separated_list(parser.Delimiter.PAREN, argument)
+    if arguments and declared:
+        parser.raise_error("either all arguments are named or none is")
+    declared = declared or [(named.type, attributes) for named, attributes in arguments]
+    results = _parse_results(parser)
+    attributes = parser.parse_optional_attr_dict_with_keyword()
+    properties["function_type"] = FunctionType.from_lists([type for type, _ in declared], [type for type, _ in results])
+    for name, listed in (("arg_attrs", declared), ("res_attrs", results)):
+        if (list_attr := _attribute_list([dictionary for _, dictionary in listed])) is not None:
+            properties[name] = list_attr
+    return Head(tuple(named for named, _ in arguments), properties, {} if attributes is None else dict(attributes.data))
+
+
 @irdl_op_definition
 class FuncOp(IRDLOperation):
     """`tt.func public @name(%a: type {attributes}) -> type attributes {...} {...}`."""
@@ -283,37 +315,9 @@ class FuncOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        properties: dict[str, Attribute] = {}
-        if (visibility := parser.parse_optional_visibility_keyword()) is not None:
-            properties["sym_visibility"] = visibility
-        properties["sym_name"] = parser.parse_symbol_name()
-        arguments: list[tuple[Parser.Argument, DictionaryAttr]] = []
-        declared: list[tuple[Attribute, DictionaryAttr]] = []
-
-        def argument() -> None:
-            if parser.lexer.input.at(parser.pos) == "%":
-                arguments.append(_parse_argument(parser))
-            else:
-                declared.append(_parse_declared(parser))
-
-        parser.parse_comma_separated_list(parser.Delimiter.PAREN, argument)
-        if arguments and declared:
-            parser.raise_error("either all arguments are named or none is")
-        declared = declared or [(named.type, attributes) for named, attributes in arguments]
-        results = _parse_results(parser)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        region = parser.parse_optional_region([named for named, _ in arguments]) or Region()
-        properties["function_type"] = FunctionType.from_lists(
-            [type for type, _ in declared], [type for type, _ in results]
-        )
-        for name, listed in (("arg_attrs", declared), ("res_attrs", results)):
-            if (list_attr := _attribute_list([dictionary for _, dictionary in listed])) is not None:
-                properties[name] = list_attr
-        return cls.create(
-            properties=properties,
-            attributes={} if attributes is None else attributes.data,
-            regions=(region,),
-        )
+        head, arguments = cast("TritonParser", parser).parse_head(lambda: _parse_head(parser))
+        region = parser.parse_optional_region(arguments) or Region()
+        return cls.create(properties=head.properties, attributes=head.attributes, regions=(region,))
 
     def print(self, printer: Printer) -> None:
         visibility = "" if self.sym_visibility is None else f"{self.sym_visibility.data} "
@@ -335,8 +339,7 @@ class FuncOp(IRDLOperation):
             if block is not None:
                 printer.print_ssa_value(block.args[index])
                 printer.print_string(": ")
-            printer.print_attribute(type)
-            _print_attributes_at(printer, self.arg_attrs, index)
+            _print_typed(printer, type, self.arg_attrs, index)
             if block is not None and printer.print_debuginfo:
                 printer.print_string(" ")
                 printer.print_attribute(block.args[index].location)
@@ -350,8 +353,7 @@ class FuncOp(IRDLOperation):
         printer.print_string("(" if parens else "")
         for index, type in enumerate(types):
             printer.print_string(", " if index else "")
-            printer.print_attribute(type)
-            _print_attributes_at(printer, self.res_attrs, index)
+            _print_typed(printer, type, self.res_attrs, index)
         printer.print_string(")" if parens else "")
 
     def verify_(self) -> None:
@@ -365,12 +367,16 @@ class FuncOp(IRDLOperation):
                 raise VerifyException(f"tt.func: {name} has one dictionary for each")
 
 
-def _print_attributes_at(printer: Printer, attributes: ArrayAttr | None, index: int) -> None:
-    if attributes is None:
-        return
-    dictionary = attributes.data[index]
-    if isinstance(dictionary, DictionaryAttr):
-        printer.print_op_attributes(dictionary.data)
+def _print_typed(printer: Printer, type: Attribute, attributes: ArrayAttr | None, index: int) -> None:
+    """A type, and what `attributes` say of it."""
+    dictionary = None if attributes is None else attributes.data[index]
+
+    def write() -> None:
+        printer.print_attribute(type)
+        if isinstance(dictionary, DictionaryAttr):
+            printer.print_op_attributes(dictionary.data)
+
+    print_repeated(printer, (type,) if dictionary is None else (type, dictionary), write)
 
 
 @irdl_op_definition

@@ -13,7 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, StringAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import ParseError
 
 from triton_dist.errors import CarrierError
@@ -21,6 +21,7 @@ from triton_dist.ir.dialects import distributed as d
 from triton_dist.ir.dialects.tt import ExternElementwiseOp
 from triton_dist.ir.locations import location
 from triton_dist.ir.parser import TritonParser
+from triton_dist.ir.seen import Remembered, made
 from triton_dist.ir.verifier import verify
 
 LIBRARY = "distributed"
@@ -96,7 +97,7 @@ class RaiseDistributedCarriers(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for carrier in list(op.walk()):
-            if isinstance(carrier, ExternElementwiseOp) and carrier.libname.data == LIBRARY:
+            if type(carrier) is ExternElementwiseOp and carrier.libname.data == LIBRARY:
                 _Carrier(ctx, carrier).raise_()
 
 
@@ -121,19 +122,9 @@ class _Carrier:
         self._check_operands(form)
         self._check_flag(form, properties)
         self._check_result(form, void)
-        raised = form.op.create(
-            operands=self.op.operands,
-            result_types=() if void else self.op.result_types,
-            properties=properties,
-            attributes=self.op.attributes,
-            location=self.op.location,
-        )
-        if not void:
-            raised.results[0].name_hint = self.op.result.name_hint
-        Rewriter.insert_op(raised, InsertPoint.before(self.op))
-        if not void:
-            self.op.result.replace_all_uses_with(raised.results[0])
-        Rewriter.erase_op(self.op)
+        types = () if void else (self.op.result.type,)
+        raised = made(form.op, list(self.op.operands), types, properties, self.op.attributes, self.op.location)
+        Rewriter.replace_op(self.op, raised, [None] if void else None)
         # A conversion that follows may take it for valid.
         verify(raised)
 
@@ -156,6 +147,13 @@ class _Carrier:
         text = self.op.libpath.data
         if not text:
             return {}
+        known = _dictionaries.get(text)
+        if known is None:
+            known = self._parsed(text)
+            _dictionaries.put(text, known)
+        return dict(known)
+
+    def _parsed(self, text: str) -> dict[str, Attribute]:
         try:
             parser = TritonParser(self.ctx, text, "<attributes>")
             found = parser.parse_optional_dictionary_attr_dict()
@@ -192,6 +190,10 @@ class _Carrier:
             raise self.fail(f"the result is of type {type}, not i32")
         if void and self.op.result.first_use is not None:
             raise self.fail("its result stands for none, and is used")
+
+
+_dictionaries: Remembered[dict[str, Attribute]] = Remembered()
+"""The attributes of carriers, by their text."""
 
 
 def _matches(attribute: Attribute, wanted: Attribute | type[Attribute]) -> bool:
