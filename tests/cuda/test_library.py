@@ -15,7 +15,7 @@ import triton_dist
 import triton_dist.language as dl
 from tests.cuda.conftest import STUB, Compile, count
 from triton_dist.backends.cuda import bitcode, library, symbols, wrappers
-from triton_dist.backends.cuda.assembled import _compared_once, assembled
+from triton_dist.backends.cuda.assembled import assembled
 from triton_dist.backends.cuda.bitcode import Pieces, Signature
 from triton_dist.compiler import hook
 from triton_dist.errors import (
@@ -365,36 +365,6 @@ def test_a_function_as_one_inline_assembly(leaves: Pieces) -> None:
     assert "[state]" in made
     assert "bra BB0_" in made
     assert re.search(r"mov\.\w+ own_\w+, \$1; .*mov\.\w+ own_\w+, \$2; .*mov\.\w+ \$0, own_\w+; }", made)
-
-
-BEFORE = "sub.s64 d, a, b; "
-LOW, HIGH, OR = "setp.lt.u64 p, a, b; ", "setp.ge.u64 q, d, s; ", "or.pred r, p, q; "
-
-
-@pytest.mark.parametrize("either", [OR, "or.pred r, q, p; "])
-def test_an_address_is_compared_once_with_a_range(either: str) -> None:
-    made = _compared_once(f"mov.b64 a, $1; mov.b64 b, 8; {BEFORE}{LOW}{HIGH}{either}@r bra BB0_1; ")
-    assert made == f"mov.b64 a, $1; mov.b64 b, 8; {BEFORE}setp.ge.u64 r, d, s; @r bra BB0_1; "
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{LOW}{HIGH}{OR}",  # Of no difference of the two.
-        f"sub.s64 d, b, a; {LOW}{HIGH}{OR}",
-        f"{BEFORE}{LOW}setp.gt.u64 q, d, s; {OR}",
-        f"{BEFORE}setp.lt.s64 p, a, b; {HIGH}{OR}",
-        f"{BEFORE}{LOW}{HIGH}{OR}@p bra BB0_1; ",
-        f"{BEFORE}{LOW}{HIGH}{OR}@!q bra BB0_1; ",
-        f"{BEFORE}{LOW}@p mov.b64 b, 0; {HIGH}{OR}",
-        f"{BEFORE}{LOW}{HIGH}{OR}BB0_1: add.s64 d, d, 1; ",
-        f"{BEFORE}{LOW}{HIGH}or.pred r, p, o; ",
-        f"{BEFORE}{LOW}{HIGH}and.pred r, p, q; ",
-    ],
-)
-def test_other_comparisons_stay(text: str) -> None:
-    text = f"mov.b64 a, $1; mov.b64 b, 8; {text}@r bra BB0_1; "
-    assert _compared_once(text) == text
 
 
 @pytest.mark.parametrize("function", ["calls", "asks", "foreign", "nothing", "floats"])

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from triton_dist.backends.cuda.bitcode import Signature
+from triton_dist.backends.cuda.peephole import faster
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +26,9 @@ _LABEL = re.compile(r"\$L__BB")
 _SYMBOL = re.compile(r"\[(\w+)(?:\+\d+)?\]")
 _FOREIGN = re.compile(r'[%"\\]|\$(?!\d)|\b(?:ret|call\w*|param|local|shared|bar)\b')
 """What has no place in such a block."""
-_WORD = re.compile(r"\w+")
-_MADE = re.compile(r"(?:^|; |: )(?:@!?\w+ )?[a-z][\w.]* (\w+),")
-_EITHER = re.compile(r"or\.pred (\w+), (\w+), (\w+); ")
 _LETTERS = {"i64": "l", "i32": "r"}
+_LOOK_UPS = ("nvshmem_ptr",)
+"""Whose loads are harmless: of a table by PE, the same for every address that can be reached."""
 _FLAGS = ("nvptx-mad-wide-opt",)
 """Triton's own, which stay set once it has compiled a kernel: the text must not depend on whether it has."""
 
@@ -67,11 +66,12 @@ def _assembly(function: str, pieces: Pieces, arch: int) -> str | None:
         ptx = llvm.translate_to_asm(*arguments)
     except TypeError:  # From Triton 3.9 on there is one more: whether to canonicalise addresses.
         ptx = llvm.translate_to_asm(*arguments, False)
-    return _inline(ptx, known=pieces.closure([]))
+    block = _inline(ptx, known=pieces.closure([]))
+    return None if block is None else f"{{ {faster(block, straight=function in _LOOK_UPS)}}}"
 
 
 def _inline(ptx: str, known: Sequence[str]) -> str | None:
-    """A function's PTX as a block that is an inline assembly of LLVM's."""
+    """The statements of a function's PTX, as LLVM takes them for an inline assembly."""
     found = _FUNCTION.search(ptx)
     if found is None:
         return None
@@ -86,24 +86,4 @@ def _inline(ptx: str, known: Sequence[str]) -> str | None:
     named = {f"@{name}" for name in _SYMBOL.findall(statements) if not name.startswith("own_")}
     if not named <= set(known) or _FOREIGN.search(statements):
         return None
-    return f"{{ {_compared_once(statements)}}}"
-
-
-def _compared_once(statements: str) -> str:
-    """`at < start or at - start >= size` as the second alone, which ptxas compiles faster.
-
-    No memory reaches round the end of the address space: what lies before `start` is further from it than `size`.
-    """
-    for outside, *sides in _EITHER.findall(statements):
-        for below, beyond in (sides, sides[::-1]):
-            low = re.search(rf"setp\.lt\.u64 {below}, (\w+), (\w+); ", statements)
-            high = re.search(rf"setp\.ge\.u64 {beyond}, (\w+), (\w+); ", statements)
-            if low is None or high is None or f"sub.s64 {high[1]}, {low[1]}, {low[2]}; " not in statements:
-                continue
-            words, made = Counter(_WORD.findall(statements)), Counter(_MADE.findall(statements))
-            same = all(made[name] == 1 for name in (*low.groups(), high[1], outside))
-            # Neither side is looked at elsewhere, and both are of the same values.
-            if same and words[below] == words[beyond] == 2:
-                statements = statements.replace(f"or.pred {outside}, {', '.join(sides)}; ", "").replace(low[0], "")
-                statements = statements.replace(high[0], f"setp.ge.u64 {outside}, {high[1]}, {high[2]}; ")
     return statements

@@ -306,9 +306,9 @@ def _notify(wrapper: Wrapper, call: Called, pieces: Pieces, inlined: Collection[
         f"alwaysinline convergent nounwind {{\n{lines}{BARRIER if one else ''}"
     )
     if library.without_network():
-        # Not a branch to the trap: what is straight compiles faster.
-        return f"{head}{_signal_near(remote, add, one, '@!p trap; ')}  ret i32 0\n}}\n"
-    return f"{head}{_signal_near(remote, add, one)}{_signal_far(remote, add, one)}"
+        # Who cannot be reached is at 0, where a store is an illegal access: nothing to look at before.
+        return f"{head}{_signal_near(remote, add, one, anywhere=False)}  ret i32 0\n}}\n"
+    return f"{head}{_signal_near(remote, add, one, anywhere=True)}{_signal_far(remote, add, one)}"
 
 
 def _looked_up(call: Called, pieces: Pieces, inlined: Collection[str]) -> tuple[str, str]:
@@ -324,14 +324,15 @@ def _signature(name: str, pieces: Pieces, inlined: Collection[str]) -> Signature
     return declared.of_integers() if name in inlined else declared
 
 
-def _signal_near(remote: str, add: bool, one: bool, first: str = "") -> str:
-    """Store to the peer, if its memory can be reached; `first` is done before, where p says whether it can."""
+def _signal_near(remote: str, add: bool, one: bool, anywhere: bool) -> str:
+    """Store to the peer; if it may be `anywhere`, only if its memory can be reached."""
     # Predicated, not branched round: thread 0 would have to meet the others again.
-    elect = "mov.u32 i, %tid.x; setp.eq.and.u32 p, i, 0, p; " if one else ""
+    near = "setp.ne.s64 p, $0, 0; " if anywhere else ""
+    elect = f"mov.u32 i, %tid.x; {'setp.eq.and.u32 p, i, 0, p' if anywhere else 'setp.eq.u32 p, i, 0'}; " if one else ""
     return (
-        f'  call void asm sideeffect "{{ .reg .pred p; .reg .b32 i; setp.ne.s64 p, $0, 0; {first}{elect}'
-        f'@p {release("sys", "add" if add else "set")}64 [$0], $1; }}", "l,l,~{{memory}}"'
-        f"(i64 {remote}, i64 %value) convergent nounwind\n"
+        f'  call void asm sideeffect "{{ .reg .pred p; .reg .b32 i; {near}{elect}'
+        f'{"@p " if anywhere or one else ""}{release("sys", "add" if add else "set")}64 [$0], $1; }}", '
+        f'"l,l,~{{memory}}"(i64 {remote}, i64 %value) convergent nounwind\n'
     )
 
 
