@@ -3,10 +3,10 @@
 """What `dl.*` costs beside stock Triton: a launch, and a cold compilation. One PE.
 
 Two processes compile in turn: "stock" imports no triton_dist at all, "ours" takes the same kernels with a few `dl`
-operations, and without them too ("plain"): so one sees what is the kernel's, and what the process's, in which NVSHMEM
-has a thread that polls. Prints medians of a cold compilation, and in it of our conversion (with what it makes for the
-linker), of Triton's linking of device libraries, of NVSHMEM's initialisation of what was loaded, and of Triton's stages
-("front": from Python to TTIR; "store": into the cache; "run": all the rest, loading and the first launch).
+operations, and without them too ("plain"): so one sees what is the kernel's, and what the process's. Prints medians of
+a cold compilation, and in it of our conversion (with what it makes for the linker), of Triton's linking of device
+libraries, of NVSHMEM's initialisation of what was loaded, and of Triton's stages ("front": from Python to TTIR;
+"store": into the cache; "run": all the rest, loading and the first launch).
 """
 
 from __future__ import annotations
@@ -101,7 +101,10 @@ def listen(*, times, **_: object) -> None:
 
 
 def worker() -> None:
-    """Serves requests, a line each: "kernel block warps again plain" is compiled, "launch" timed. Answers in JSON."""
+    """Serves requests, a line each: "kernel block warps again plain" is compiled, "launch" and "idle" are timed.
+
+    Answers in JSON.
+    """
     size = 128 * 128
     triton.knobs.compilation.listener = listen
     if OURS:
@@ -119,6 +122,8 @@ def worker() -> None:
         name, *rest = line.split()
         if name == "launch":
             answer = launched(kernels["copy"], x, y, flag)
+        elif name == "idle":
+            answer = {"idle": idle()}
         else:
             block, warps, again, plain = map(int, rest)
             kernel, n = (plain_ones if plain else kernels)[name], 4096 if name == "copy" else 128
@@ -161,6 +166,13 @@ def launched(kernel, x, y, flag, calls: int = 500) -> dict[str, float]:
     took = (time.perf_counter() - began) / calls
     torch.cuda.synchronize()
     return {"launch": took}
+
+
+def idle(seconds: float = 0.5) -> float:
+    """How many cores the process uses while its only thread of ours sleeps."""
+    began, used = time.perf_counter(), time.process_time()
+    time.sleep(seconds)
+    return (time.process_time() - used) / (time.perf_counter() - began)
 
 
 class Worker:
@@ -214,11 +226,13 @@ def main(rounds: int) -> None:
                     for variant in variants
                 ]
                 print(row(f"{name}, {'converted before' if again else 'new TTIR'}", pairs), flush=True)
+        cores = [worker.ask("idle")["idle"] for worker in workers]
         launches = [[worker.ask("launch")["launch"] for worker in workers] for _ in range(15)]
         for worker in workers:
             worker.end()
     took = [statistics.median(each) * 1e6 for each in zip(*launches, strict=True)]
     print(f"\nA launch, us of the host: stock {took[0]:.1f}, ours {took[1]:.1f}")
+    print(f"Cores used by a process that waits: stock {cores[0]:.2f}, ours {cores[1]:.2f}")
 
 
 def row(name: str, rounds: list[list[dict[str, float]]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import sys
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -42,7 +43,9 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "Stream", lambda device=None: None)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
     monkeypatch.setattr(library, "installed", lambda: library.Installed(library.Path("/nowhere"), "3.4.5"))
-    monkeypatch.delenv("NVSHMEM_SYMMETRIC_SIZE", raising=False)
+    for name in ("NVSHMEM_SYMMETRIC_SIZE", "NVSHMEM_DISABLE_LOCAL_ONLY_PROXY", "NVSHMEM_REMOTE_TRANSPORT"):
+        monkeypatch.setenv(name, "")  # so that what init sets is taken back
+        monkeypatch.delenv(name)
 
 
 class FakeStreamOps:
@@ -79,6 +82,19 @@ def start(raw: FakeBindings) -> CudaAdapter:
     made = CudaAdapter(nvshmem.Nvshmem(raw), FakeStreamOps(raw))  # type: ignore[arg-type]
     made.init(ShmemConfig(pe=0, n_pes=raw.n_pes(), heap_size=1 << 16))
     return made
+
+
+@pytest.mark.parametrize(
+    ("transport", "given", "proxy"), [("none", None, "1"), ("None", "0", "0"), (None, None, None), ("ibrc", None, None)]
+)
+def test_no_thread_polls_where_there_is_no_network(
+    raw: FakeBindings, monkeypatch: pytest.MonkeyPatch, transport: str | None, given: str | None, proxy: str | None
+) -> None:
+    for name, value in (("NVSHMEM_REMOTE_TRANSPORT", transport), ("NVSHMEM_DISABLE_LOCAL_ONLY_PROXY", given)):
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    start(raw).finalize()
+    assert os.environ.get("NVSHMEM_DISABLE_LOCAL_ONLY_PROXY") == proxy
 
 
 def test_init_by_unique_id(raw: FakeBindings, pe: CudaAdapter) -> None:

@@ -75,6 +75,9 @@ class CudaAdapter(RuntimeAdapter):
         """Collective: meet the others, and make this process a PE."""
         self._device = _choose_device()
         os.environ.setdefault("NVSHMEM_SYMMETRIC_SIZE", str(config.heap_size))
+        if library.without_network():
+            # Without a network NVSHMEM's thread has nothing to send, and would poll on a core of its own all the time.
+            os.environ.setdefault("NVSHMEM_DISABLE_LOCAL_ONLY_PROXY", "1")
         nvshmem = self._given or Nvshmem()
         self._owner = not nvshmem.initialized()
         if self._owner:
