@@ -97,6 +97,10 @@ PIECE_BYTES = 32 << 10
 """Of a piece at most: sums of one hide behind the way of the next."""
 
 
+FEW_BYTES = 1 << 20
+"""Below, pieces of `PIECE_BYTES` at most are faster even if nothing is overlapped."""
+
+
 def plan_for(count: int, itemsize: int, overlapped: bool = True) -> Plan:
     """For `count` elements to each PE: few programs for what is small, all multiprocessors for what is large.
 
@@ -109,7 +113,7 @@ def plan_for(count: int, itemsize: int, overlapped: bool = True) -> Plan:
         block = max(256, 2048 // itemsize)
         return Plan(min(32, triton.cdiv(count, block)), block, block)
     multiprocessors = multiprocessors_of(shmem.device())
-    if overlapped:
+    if overlapped or nbytes < FEW_BYTES:
         programs, block, warps, most = 2 * multiprocessors, 8192 // itemsize, 8, PIECE_BYTES // itemsize
     else:
         programs, block, warps, most = multiprocessors, 16384 // itemsize, 16, None
