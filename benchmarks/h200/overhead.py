@@ -2,10 +2,10 @@
 # pyright: reportArgumentType=false, reportPossiblyUnboundVariable=false
 """What `dl.*` costs beside stock Triton: a launch, and a cold compilation. One PE.
 
-Two processes compile in turn: "stock" imports no triton_dist at all, "ours" takes the same kernels with a few `dl`
-operations, and without them too ("plain"): so one sees what is the kernel's, and what the process's. Prints medians of
-a cold compilation, and in it of our conversion (with what it makes for the linker), of Triton's linking of device
-libraries, of NVSHMEM's initialisation of what was loaded, and of Triton's stages ("front": from Python to TTIR;
+Two processes compile in turn, on one core: "stock" imports no triton_dist at all, "ours" takes the same kernels with a
+few `dl` operations, and without them too ("plain"): so one sees what is the kernel's, and what the process's. Prints
+medians of a cold compilation, and in it of our conversion (with what it makes for the linker), of Triton's linking of
+device libraries, of NVSHMEM's initialisation of what was loaded, and of Triton's stages ("front": from Python to TTIR;
 "store": into the cache; "run": all the rest, loading and the first launch).
 """
 
@@ -182,6 +182,8 @@ class Worker:
         env = {**os.environ, "TRITON_CACHE_DIR": f"{folder}/{way}"}
         command = [sys.executable, "-u", __file__, way]
         self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # All on one core, as they take turns: cores differ in who else uses them.
+        os.sched_setaffinity(self.process.pid, {max(os.sched_getaffinity(0))})
 
     def ask(self, *words: object) -> dict[str, float]:
         assert self.process.stdin is not None
@@ -222,7 +224,7 @@ def main(rounds: int) -> None:
             for again in (0, 1):
                 pairs = [
                     [worker.ask(name, *variant, again, plain) for worker, plain in ways]
-                    for _ in range(rounds if name == "copy" else 1)
+                    for _ in range(rounds if name == "copy" else rounds - 1)
                     for variant in variants
                 ]
                 print(row(f"{name}, {'converted before' if again else 'new TTIR'}", pairs), flush=True)

@@ -58,6 +58,8 @@ def memory() -> torch.Tensor:
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """As far as `Repeated` can see: tensors of the host, number -1, count as that GPU's."""
     monkeypatch.setattr(shmem, "device", lambda: SimpleNamespace(type="cuda", index=-1))
+    # Whatever the tests are run for: that one has no way of its own to launch.
+    monkeypatch.setattr(backends, "active", lambda: backends.get("cpu"))
     monkeypatch.setattr(repeated, "_streams", lambda: lambda index: 5)
 
 
