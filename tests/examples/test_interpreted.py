@@ -52,4 +52,4 @@ def check_producer_consumer() -> None:
     "checked", [check_all_gather, check_all_gather_gemm, check_gemm_all_reduce, check_producer_consumer]
 )
 def test_interpreted(checked: Any) -> None:
-    run_processes(checked, 3, timeout=60, env={"TRITON_INTERPRET": "1"})
+    run_processes(checked, 3, timeout=60, env={"TRITON_INTERPRET": "1", "TRITON_DIST_BACKEND": "cpu"})
