@@ -114,6 +114,10 @@ def collectives(
     for way in ("one-shot", "two-shot"):
         make = partial(AllReduce, (count,), torch.float32, algorithm=way, plan=plan)
         yield f"all-reduce, {way}, {kind}", partial(compare, make, wrap, mine, summed)
+    make = partial(AllGather, (count,), torch.float32, packets=True, plan=plan)
+    yield f"all-gather, packets, {kind}", partial(compare, make, wrap, mine, gathered)
+    make = partial(AllReduce, (count,), torch.float32, packets=True, plan=plan)
+    yield f"all-reduce, packets, {kind}", partial(compare, make, wrap, mine, summed)
     del shards, gathered, summed, mine
     parts, sums = [], []
     for number in range(VARIANTS):

@@ -69,6 +69,11 @@ ALGORITHMS = (
     ),
 )  # fmt: skip
 """What the library chooses from; from a CUDA graph only."""
+PACKETS = tuple(
+    Kind(f"{name}, packets", name, lambda n, plan, op=op: op((n,), DTYPE, packets=True, plan=plan))
+    for name, op in (("all-gather", AllGather), ("reduce-scatter", ReduceScatter), ("all-reduce", AllReduce))
+)
+"""What is to be chosen from for small sizes, once it has been measured; as called too."""
 
 
 def sizes(smallest: int, largest: int) -> Iterator[int]:
@@ -196,13 +201,15 @@ def by_size(meeting: Meeting, largest: int, clock: Clock) -> None:
         f"Collectives, bf16, {shmem.n_pes()} PEs on {torch.cuda.device_count()} GPUs, from a CUDA graph and as called"
     )
     table.head(HEAD)
-    for kind in (*KINDS, *ALGORITHMS):
-        for nbytes in sizes(4 << 10, largest):
+    for kind in (*KINDS, *PACKETS, *ALGORITHMS):
+        for nbytes in sizes(4 << 10, min(largest, 1 << 20) if kind in PACKETS else largest):
             if clock.late():
                 table.row((kind.title, human(nbytes), "no time"))
-            elif kind in ALGORITHMS:
-                graph, *_, plan = Case(meeting, kind, nbytes).ours(None, eager=False)
-                table.row((kind.title, human(nbytes), graph * 1e6, *["-"] * 17, plan))
+            elif kind in (*PACKETS, *ALGORITHMS):
+                graph, called, alone, plan = Case(meeting, kind, nbytes).ours(None, eager=kind in PACKETS)
+                called, alone = (took * 1e6 or "-" for took in (called, alone))
+                row = kind.title, human(nbytes), graph * 1e6, *["-"] * 7, called, *["-"] * 4, alone, *["-"] * 4, plan
+                table.row(row)
             else:
                 table.row(Case(meeting, kind, nbytes).row())
 
@@ -239,7 +246,7 @@ def plans(count: int) -> Iterator[Plan | None]:
 
 def explore(meeting: Meeting, largest: int, clock: Clock) -> None:
     """Other plans than the one that the library chooses; the fastest first."""
-    for kind in (KINDS[0], *ALGORITHMS):
+    for kind in (KINDS[0], *PACKETS, *ALGORITHMS):
         for nbytes in sizes(16 << 10, 256 << 20):
             if nbytes <= largest and not clock.late():
                 case = Case(meeting, kind, nbytes)

@@ -11,6 +11,7 @@ from triton.language.extra.cuda import libdevice
 import triton_dist
 import triton_dist.language as dl
 from tests.cuda.conftest import Compile, count, instructions, position
+from triton_dist.kernels.packets import packet_all_gather_kernel, packet_reduction_kernel
 from triton_dist.language.extra import libshmem_device
 from triton_dist.language.extra.language_extra import tid
 
@@ -278,3 +279,19 @@ def test_libdevice_is_linked_only_where_it_may_be_needed(
     assert any(name.startswith("triton_dist_device_") for name in names)
     assert ("libdevice.10.bc" in names) == (way not in ("plain", "sum"))
     assert ".extern .func" not in made.asm["ptx"]
+
+
+@pytest.mark.parametrize("pes", [2, 8])
+def test_packets_are_written_and_read_at_once(compiled: Compile, pes: int) -> None:
+    """Without a fence, a signal or an acquire: two packets an access, each of 64 bits."""
+    types = ["*bf16", "*i64", "*bf16", "*i64", "i32", "i32"]
+    gather = compiled(packet_all_gather_kernel, *types, constants={"BLOCK": 512, "PES": pes}, num_warps=4)
+    reduce = compiled(
+        packet_reduction_kernel, *types,
+        constants={"KIND": 1, "ACCUMULATOR": tl.float32, "BLOCK": 512, "PES": pes}, num_warps=4,
+    )  # fmt: skip
+    for made in (gather, reduce):
+        # At first and in the loop, two each; a sum's own part is left out when it runs.
+        assert count(made, r"ld\.volatile\.global\.v2\.b64") == 4 * (pes - 1 if made is gather else pes)
+        assert count(made, r"st\.global\.v2\.b64") == 2 * (pes - 1)
+        assert count(made, r"fence|membar|acquire|release") == 0

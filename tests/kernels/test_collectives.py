@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from triton_dist import knobs, shmem
-from triton_dist.errors import ArgumentError
+from triton_dist.errors import ArgumentError, WaitTimeout
 from triton_dist.kernels import AllGather, AllReduce, ReduceScatter
 from triton_dist.kernels.all_reduce import algorithm_for
 from triton_dist.kernels.counted import Plan
@@ -76,6 +76,112 @@ def test_all_reduce(count: int, pes: int, algorithm: str, plan: Plan | None) -> 
                 torch.testing.assert_close(op(inputs[shmem.my_pe()]), torch.stack(inputs).sum(0), rtol=0, atol=0)
 
     run_pes(reduce, pes)
+
+
+# Packets
+
+PACKETS = [(2, None), (5004, SMALL), (40_000, None)]
+"""How many numbers of 16 bits, so that their bytes are a multiple of 4; and a plan."""
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.uint8])
+@pytest.mark.parametrize("pes", PES)
+@pytest.mark.parametrize(("count", "plan"), PACKETS)
+def test_all_gather_by_packets(count: int, pes: int, dtype: torch.dtype, plan: Plan | None) -> None:
+    def gather() -> None:
+        with AllGather((4 * count,), dtype, packets=True, plan=plan) as op:
+            for call in range(5):
+                shards = [data_of(pe, call, 4 * count, dtype) for pe in range(pes)]
+                torch.testing.assert_close(op(shards[shmem.my_pe()]), torch.stack(shards), rtol=0, atol=0)
+
+    run_pes(gather, pes)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int32, torch.int16])
+@pytest.mark.parametrize("pes", [1, 3])
+@pytest.mark.parametrize(("count", "plan"), PACKETS)
+def test_sums_by_packets(count: int, pes: int, dtype: torch.dtype, plan: Plan | None) -> None:
+    def add() -> None:
+        me = shmem.my_pe()
+        scatter = ReduceScatter((count,), dtype, packets=True, plan=plan)
+        reduce = AllReduce((pes * count,), dtype, packets=True, plan=plan)
+        for call in range(5):
+            inputs = [data_of(pe, call, pes * count, dtype) - 6 for pe in range(pes)]
+            sums = torch.stack(inputs).sum(0, dtype=dtype)
+            torch.testing.assert_close(reduce(inputs[me]), sums, rtol=0, atol=0)
+            torch.testing.assert_close(scatter(inputs[me].view(pes, count)), sums.view(pes, count)[me], rtol=0, atol=0)
+        reduce.free()
+        scatter.free()
+
+    run_pes(add, pes)
+
+
+def test_packets_sum_as_signals_do() -> None:
+    """The same bits: in the order of the PEs, rounded once."""
+
+    def both() -> None:
+        source = torch.randn(3000, generator=torch.Generator().manual_seed(shmem.my_pe())).to(torch.bfloat16)
+        with AllReduce((3000,), torch.bfloat16, packets=True) as one, AllReduce((3000,), torch.bfloat16) as other:
+            assert torch.equal(one(source).view(torch.int16), other(source).view(torch.int16))
+
+    run_pes(both, 3)
+
+
+def test_packets_of_what_is_not_aligned() -> None:
+    def odd() -> None:
+        wide = torch.arange(1 + 2 * 600).to(torch.bfloat16)
+        assert wide[1:].data_ptr() % 4
+        out = torch.zeros(601, dtype=torch.bfloat16)[1:]
+        with AllGather((600,), torch.bfloat16, packets=True) as gather:
+            assert torch.equal(gather(wide[1:601])[1], wide[1:601])
+        with AllReduce((600,), torch.bfloat16, packets=True) as reduce:
+            assert torch.equal(reduce(wide[1:601]), 2 * wide[1:601])
+        with ReduceScatter((600,), torch.bfloat16, packets=True) as scatter:
+            assert scatter(wide[1:].view(2, 600), out) is out
+            assert torch.equal(out, 2 * wide[1:].view(2, 600)[shmem.my_pe()])
+
+    run_pes(odd, 2)
+
+
+def test_calls_that_have_no_packets() -> None:
+    def refused() -> list[str]:
+        said = []
+        for make in (
+            lambda: AllGather((3,), torch.bfloat16, packets=True),
+            lambda: AllGather((4,), torch.bfloat16, packets=True, direct=True),
+            lambda: ReduceScatter((4,), torch.float64, packets=True),
+            lambda: ReduceScatter((4,), torch.float32, packets=True, pull=True),
+            lambda: AllReduce((4,), torch.float32, packets=True, algorithm="two-shot"),
+        ):
+            with pytest.raises(ArgumentError) as caught:
+                make()
+            said.append(str(caught.value))
+        return said
+
+    for said in run_pes(refused, 2):
+        for text, words in zip(said, ("is 6", "direct", "16 or 32 bits", "pull", "two-shot"), strict=True):
+            assert words in text
+            assert "packets" in text
+
+
+def test_packets_that_never_come() -> None:
+    """The wait ends, as any other does."""
+
+    def alone() -> None:
+        op = AllGather((8,), torch.float32, packets=True)
+        if shmem.my_pe() == 0:
+            with knobs.scope(wait_timeout=0.3), pytest.raises(WaitTimeout):
+                op(torch.zeros(8))
+
+    run_pes(alone, 2)
+
+
+def test_nothing_by_packets() -> None:
+    def none() -> None:
+        with AllGather((0,), torch.float32, packets=True) as op:
+            assert op(torch.zeros(0)).shape == (shmem.n_pes(), 0)
+
+    run_pes(none, 2)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64, torch.int32, torch.int64], ids=str)

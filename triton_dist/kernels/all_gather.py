@@ -14,8 +14,10 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
+from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Counted, Plan, await_all, call_done, call_number, plan_for, slots_of, tell_all
 from triton_dist.kernels.exchange import check_operand
+from triton_dist.kernels.packets import packet_all_gather_kernel, packet_plan, word_aligned, words_of
 from triton_dist.kernels.repeated import EACH_TIME
 
 DIRECT_BYTES = 512 << 10
@@ -77,25 +79,35 @@ def push_all_gather_kernel(
 class AllGather(Counted):
     """Gathers a shard of `shape` from every PE. Every PE makes the same calls in the same order.
 
-    `result` keeps its place, so a CUDA graph may hold a call and what reads it.
+    `result` keeps its place, so a CUDA graph may hold a call and what reads it. `packets`: the data itself says when
+    it has come (`packets.py`); a shard must be a multiple of 4 bytes.
     """
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: torch.dtype, *, direct: bool | None = None, plan: Plan | None = None
-    ) -> None:
-        self.shape = shape
-        count, pes = math.prod(shape), shmem.n_pes()
-        self._direct = count * dtype.itemsize >= DIRECT_BYTES if direct is None else direct
-        plan = plan or plan_for(count, dtype.itemsize, overlapped=False)
-        super().__init__((1,) if self._direct else (pes, *shape), dtype, count, 2, plan)
+        self, shape: tuple[int, ...], dtype: torch.dtype, *, direct: bool | None = None, packets: bool = False,
+        plan: Plan | None = None,
+    ) -> None:  # fmt: skip
+        self.shape, self._packets, pes = shape, packets, shmem.n_pes()
+        if packets:
+            if direct:
+                detail = "packets come into staging memory: either packets or direct is True"
+                raise ArgumentError(op="AllGather", detail=detail)
+            words = words_of("AllGather", shape, dtype, summed=False)
+            super().__init__((pes, words), dtype, words, 0, packet_plan(words, plan), torch.int64)
+            kernel, before, sizes = packet_all_gather_kernel, [], [words, self._pieces]
+        else:
+            count = math.prod(shape)
+            into = count * dtype.itemsize >= DIRECT_BYTES if direct is None else direct
+            plan = plan or plan_for(count, dtype.itemsize, overlapped=False)
+            super().__init__((1,) if into else (pes, *shape), dtype, count, 2, plan)
+            kernel, before, sizes = push_all_gather_kernel, [self._signals], [count, plan.piece, self._pieces, into]
         self.result = self._make_symmetric((pes, *shape))
-        self._launch = self._repeated(push_all_gather_kernel, [
-            EACH_TIME, self._stage, self.result, self._signals, self._numbers, count, self.plan.piece, self._pieces,
-            self._direct, self.plan.block, pes,
-        ], [self.result])  # fmt: skip
+        arguments = [EACH_TIME, self._stage, self.result, *before, self._numbers, *sizes, self.plan.block, pes]
+        self._launch = self._repeated(kernel, arguments, [self.result])
 
     def __call__(self, shard: torch.Tensor) -> torch.Tensor:
         """All shards, PE by PE: n_pes x shape; valid until the next call."""
         check_operand("AllGather", "shard", shard, self.shape, self.dtype)
-        self._launch(shard.contiguous())
+        shard = shard.contiguous()
+        self._launch(word_aligned(shard) if self._packets else shard)
         return self.result

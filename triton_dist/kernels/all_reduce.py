@@ -13,6 +13,7 @@ from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Counted, Plan, plan_for
 from triton_dist.kernels.exchange import check_operand
+from triton_dist.kernels.packets import packet_plan, packet_reduction_kernel, word_aligned, words_of
 from triton_dist.kernels.reduction import ONE_SHOT, TWO_SHOT, accumulator_of, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
 
@@ -32,7 +33,8 @@ def algorithm_for(nbytes: int, pes: int) -> Algorithm:
 class AllReduce(Counted):
     """Sums tensors of `shape`. All PEs get the same bits. A CUDA graph may hold the calls.
 
-    Every PE makes the same calls in the same order. `algorithm`: chosen by size, unless given.
+    Every PE makes the same calls in the same order. `algorithm`: chosen by size, unless given. `packets`: one-shot, and
+    what is sent says itself when it has come (`packets.py`); of numbers of 16 or 32 bits, a multiple of 4 bytes.
     """
 
     def __init__(
@@ -41,15 +43,27 @@ class AllReduce(Counted):
         dtype: torch.dtype,
         *,
         algorithm: Algorithm | None = None,
+        packets: bool = False,
         plan: Plan | None = None,
     ) -> None:
-        self.shape, count, pes = shape, math.prod(shape), shmem.n_pes()
-        self.algorithm = algorithm or algorithm_for(count * dtype.itemsize, pes)
+        self.shape, self._packets, count, pes = shape, packets, math.prod(shape), shmem.n_pes()
+        self.algorithm = algorithm or ("one-shot" if packets else algorithm_for(count * dtype.itemsize, pes))
         if self.algorithm not in get_args(Algorithm):
             detail = f"algorithm is {algorithm!r}; it must be one of {', '.join(get_args(Algorithm))}"
             raise ArgumentError(op="AllReduce", detail=detail)
         accumulator = accumulator_of(dtype)
         one = self.algorithm == "one-shot"
+        if packets:
+            if not one:
+                raise ArgumentError(op="AllReduce", detail="packets are for one-shot; two-shot has signals")
+            words = words_of("AllReduce", shape, dtype, summed=True)
+            super().__init__((pes, words), dtype, words, 0, packet_plan(words, plan), torch.int64)
+            self.result = torch.empty(shape, dtype=dtype, device=shmem.device())
+            self._launch = self._repeated(packet_reduction_kernel, [
+                EACH_TIME, self._stage, self.result, self._numbers, words, self._pieces, ONE_SHOT, accumulator,
+                self.plan.block, pes,
+            ])  # fmt: skip
+            return
         # Parts that are multiples of 16 elements keep accesses wide.
         self._part = count if one else triton.cdiv(count, 16 * pes) * 16
         plan = plan or plan_for(self._part, dtype.itemsize)
@@ -66,5 +80,6 @@ class AllReduce(Counted):
     def __call__(self, source: torch.Tensor) -> torch.Tensor:
         """The sum of everyone's `source`; valid until the next call. `source` is not changed, unless it is `result`."""
         check_operand("AllReduce", "source", source, self.shape, self.dtype)
-        self._launch(source.contiguous())
+        source = source.contiguous()
+        self._launch(word_aligned(source) if self._packets else source)
         return self.result

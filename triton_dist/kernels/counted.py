@@ -126,7 +126,11 @@ class Counted(Collective):
 
     _launch: Callable[..., None]
 
-    def __init__(self, stage: Sequence[int], dtype: torch.dtype, count: int, phases: int, plan: Plan) -> None:
+    def __init__(
+        self, stage: Sequence[int], dtype: torch.dtype, count: int, phases: int, plan: Plan,
+        staged: torch.dtype | None = None,
+    ) -> None:  # fmt: skip
+        """`count` of what a plan shares out; `staged`: its type in staging memory. No phases: no signals."""
         if dtype.is_complex:
             detail = f"Triton has no {dtype}; torch.view_as_real makes real numbers of it"
             raise ArgumentError(op=type(self).__name__, detail=detail)
@@ -137,16 +141,18 @@ class Counted(Collective):
         self._pieces = max(1, triton.cdiv(count, self.plan.piece))
         self._programs = min(self.plan.programs, self._pieces)
         self._numbers = torch.zeros(self._programs, dtype=torch.int64, device=shmem.device())
-        self._signals = shmem.create_signals(2 * phases * self._pieces * shmem.n_pes())
-        self._symmetric: list[torch.Tensor] = [self._signals]
-        self._stage = self._make_symmetric((2, *stage))
+        self._symmetric: list[torch.Tensor] = []
+        if phases:
+            self._signals = shmem.create_signals(2 * phases * self._pieces * shmem.n_pes())
+            self._symmetric.append(self._signals)
+        self._stage = self._make_symmetric((2, *stage), staged)
 
     def _gone(self, *_: torch.Tensor) -> None:
         with self._alone:  # says why not
             pass
 
-    def _make_symmetric(self, shape: Sequence[int]) -> torch.Tensor:
-        made = shmem.create_tensor(shape, self.dtype)
+    def _make_symmetric(self, shape: Sequence[int], dtype: torch.dtype | None = None) -> torch.Tensor:
+        made = shmem.create_tensor(shape, dtype or self.dtype)
         self._symmetric.append(made)
         return made
 

@@ -12,6 +12,7 @@ from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Counted, Plan, plan_for
 from triton_dist.kernels.exchange import check_content, check_operand
 from triton_dist.kernels.overlap import apart, overlap
+from triton_dist.kernels.packets import WORD, packet_plan, packet_reduction_kernel, word_aligned, words_of
 from triton_dist.kernels.reduction import SCATTER, accumulator_of, pull_reduction_kernel, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
 
@@ -25,15 +26,28 @@ class ReduceScatter(Counted):
     Parts are pushed, from any tensor. `pull`: the op has a symmetric tensor `input`, n_pes x shape, whose parts are
     read where they lie. So no memory is needed for what comes, and less is read and written: better where PEs share
     the memory's bandwidth. Parts that are elsewhere are copied to `input` first. By default PEs that share a GPU pull
-    large parts, and others push.
+    large parts, and others push. `packets`: what is pushed says itself when it has come (`packets.py`); of numbers of
+    16 or 32 bits, a multiple of 4 bytes a part.
     """
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: torch.dtype, *, pull: bool | None = None, plan: Plan | None = None
-    ) -> None:
+        self, shape: tuple[int, ...], dtype: torch.dtype, *, pull: bool | None = None, packets: bool = False,
+        plan: Plan | None = None,
+    ) -> None:  # fmt: skip
         count, pes = math.prod(shape), shmem.n_pes()
-        self.shape, self._whole = shape, (pes, *shape)
+        self.shape, self._whole, self._packets = shape, (pes, *shape), packets
         self.input: torch.Tensor | None = None
+        if packets:
+            if pull:
+                raise ArgumentError(op="ReduceScatter", detail="packets are pushed: either packets or pull is True")
+            words = words_of("ReduceScatter", shape, dtype, summed=True)
+            super().__init__((pes, words), dtype, words, 0, packet_plan(words, plan), torch.int64)
+            self.result = torch.empty(shape, dtype=dtype, device=shmem.device())
+            self._launch = self._repeated(packet_reduction_kernel, [
+                EACH_TIME, self._stage, EACH_TIME, self._numbers, words, self._pieces, SCATTER, accumulator_of(dtype),
+                self.plan.block, pes,
+            ], [])  # fmt: skip
+            return
         if pull is None:
             pull = count * dtype.itemsize >= PULL_BYTES and shmem.adapter().shares_device()
         accumulator = accumulator_of(dtype)
@@ -58,6 +72,10 @@ class ReduceScatter(Counted):
             out = self.result
         else:
             self._check_out(out)
+        if self._packets:
+            into = self.result if out.data_ptr() % WORD else out
+            self._launch(word_aligned(parts.contiguous()), into)
+            return out if into is out else out.copy_(into)
         if self.input is None:
             self._launch(parts.contiguous(), out)
         else:

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+# What a kernel receives is not what Python passes to it.
+# pyright: reportArgumentType=false, reportGeneralTypeIssues=false, reportCallIssue=false
+# pyright: reportAttributeAccessIssue=false, reportOperatorIssue=false
+"""Collectives of packets: 32 bits of data and the number of the call in one word, which is written and read at once.
+
+Who reads a packet of this call has its data: no fence keeps the data before a signal, and no signal follows it, at the
+price of twice the bytes. NCCL calls that its LL protocol. A call ends only after packets of the same call have come
+from every PE, so the rule of `Exchange` holds: staging memory exists twice, used in turn.
+
+Executed on the host, and on simulated GPUs; for real ones compiled, and its PTX read (each packet is stored and loaded
+by a half of a 128-bit access). Nobody has measured it, so no operation chooses it by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+import triton
+import triton.language as tl
+
+import triton_dist
+import triton_dist.language as dl
+from triton_dist.errors import ArgumentError
+from triton_dist.kernels.counted import Plan, call_done, call_number, plan_for
+from triton_dist.kernels.reduction import ONE_SHOT
+
+WORD = 4
+"""Bytes of data in a packet."""
+
+
+@triton.jit
+def _send(word, mask, flag, target_ptr, peer, offsets):
+    """The words as packets into the memory of a peer. Each of 64 bits, aligned: it comes whole or not at all."""
+    packets = (word.to(tl.int64) & 0xFFFFFFFF) | flag
+    tl.store(dl.symm_at(target_ptr, peer) + offsets, packets, mask=mask)
+
+
+@triton.jit
+def _receive(ptr, offsets, mask, flag):
+    """The words of the packets of this call, when they have come."""
+    packets = tl.load(ptr + offsets, mask=mask, other=flag, volatile=True)
+    while tl.sum(((packets >> 32) != (flag >> 32)).to(tl.int32)) > 0:
+        packets = tl.load(ptr + offsets, mask=mask, other=flag, volatile=True)
+    return packets.to(tl.int32)
+
+
+@triton.jit
+def _words(ptr):
+    return ptr.to(tl.pointer_type(tl.int32), bitcast=True)
+
+
+@triton.jit
+def _flag_of(number):
+    """The number of the call, in the upper half. Packets that are still there are of the last call but one."""
+    return (number & 0x7FFFFFFF) << 32
+
+
+@triton_dist.jit
+def packet_all_gather_kernel(
+    shard_ptr, stage_ptr, out_ptr, count_ptr, words, pieces, BLOCK: tl.constexpr, PES: tl.constexpr
+):
+    """Program i sends pieces i, i + programs, ... of the shard to every PE, then takes the same of every shard."""
+    number = call_number(count_ptr)
+    flag, me = _flag_of(number), dl.rank()
+    program, programs = tl.program_id(0), tl.num_programs(0)
+    shard_ptr, out_ptr = _words(shard_ptr), _words(out_ptr)
+    stage_ptr += (number % 2) * PES * words
+    mine = tl.cast(me, tl.int64) * words
+    for index in range(program, pieces, programs):
+        offsets = index * BLOCK + tl.arange(0, BLOCK)
+        mask = offsets < words
+        word = tl.load(shard_ptr + offsets, mask=mask)
+        for step in tl.static_range(1, PES):
+            _send(word, mask, flag, stage_ptr + mine, (me + step) % PES, offsets)
+        tl.store(out_ptr + mine + offsets, word, mask=mask)
+    for index in range(program, pieces, programs):
+        offsets = index * BLOCK + tl.arange(0, BLOCK)
+        mask = offsets < words
+        for step in tl.static_range(1, PES):
+            theirs = tl.cast((me + step) % PES, tl.int64) * words
+            tl.store(out_ptr + theirs + offsets, _receive(stage_ptr + theirs, offsets, mask, flag), mask=mask)
+    call_done(count_ptr, number)
+
+
+@triton.jit
+def _low(word, TYPE: tl.constexpr, ACCUMULATOR: tl.constexpr):
+    """The first number in a word: all of it, or its lower half."""
+    bits = word if TYPE.primitive_bitwidth == 32 else word.to(tl.int16)
+    return bits.to(TYPE, bitcast=True).to(ACCUMULATOR)
+
+
+@triton.jit
+def _bits(sums, TYPE: tl.constexpr):
+    """Numbers of the type that is summed, as bits in the lower end of a word."""
+    if TYPE.primitive_bitwidth == 32:
+        bits = sums.to(TYPE).to(tl.int32, bitcast=True)
+    else:  # without its sign in the upper half
+        bits = sums.to(TYPE).to(tl.int16, bitcast=True).to(tl.int32) & 0xFFFF
+    return bits
+
+
+@triton_dist.jit
+def packet_reduction_kernel(
+    in_ptr, stage_ptr, out_ptr, count_ptr, words, pieces,
+    KIND: tl.constexpr, ACCUMULATOR: tl.constexpr, BLOCK: tl.constexpr, PES: tl.constexpr,
+):
+    """Program i sends its pieces of each PE's part there, and sums what comes, in the order of the PEs.
+
+    A part is `words` words; of a one-shot all-reduce everyone's part is all of the input.
+    """
+    TYPE: tl.constexpr = out_ptr.dtype.element_ty
+    number = call_number(count_ptr)
+    flag, me = _flag_of(number), dl.rank()
+    program, programs = tl.program_id(0), tl.num_programs(0)
+    in_ptr, out_ptr = _words(in_ptr), _words(out_ptr)
+    stage_ptr += (number % 2) * PES * words
+    apart = tl.cast(0 if KIND == ONE_SHOT else words, tl.int64)
+    mine = tl.cast(me, tl.int64) * words
+    for index in range(program, pieces, programs):
+        offsets = index * BLOCK + tl.arange(0, BLOCK)
+        mask = offsets < words
+        for step in tl.static_range(1, PES):
+            peer = (me + step) % PES
+            word = tl.load(in_ptr + peer * apart + offsets, mask=mask)
+            _send(word, mask, flag, stage_ptr + mine, peer, offsets)
+    for index in range(program, pieces, programs):
+        offsets = index * BLOCK + tl.arange(0, BLOCK)
+        mask = offsets < words
+        first = tl.zeros((BLOCK,), ACCUMULATOR)
+        second = tl.zeros((BLOCK,), ACCUMULATOR)
+        for source in tl.static_range(PES):
+            if source == me:
+                word = tl.load(in_ptr + me * apart + offsets, mask=mask, other=0)
+            else:
+                word = _receive(stage_ptr + tl.cast(source, tl.int64) * words, offsets, mask, flag)
+            first += _low(word, TYPE, ACCUMULATOR)
+            if TYPE.primitive_bitwidth == 16:
+                second += _low(word >> 16, TYPE, ACCUMULATOR)
+        word = _bits(first, TYPE)
+        if TYPE.primitive_bitwidth == 16:
+            word |= _bits(second, TYPE) << 16
+        tl.store(out_ptr + offsets, word, mask=mask)
+    call_done(count_ptr, number)
+
+
+def words_of(op: str, shape: tuple[int, ...], dtype: torch.dtype, summed: bool) -> int:
+    """How many packets a PE's share of this shape is; an `ArgumentError` if it is not a whole number of them.
+
+    `summed`: numbers that are added up must not lie across two packets.
+    """
+    nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes % WORD:
+        detail = f"packets=True is for a multiple of {WORD} bytes; {shape} of {dtype} is {nbytes}"
+        raise ArgumentError(op=op, detail=detail)
+    if summed and dtype.itemsize not in (2, 4):
+        raise ArgumentError(op=op, detail=f"packets=True sums numbers of 16 or 32 bits; {dtype} has others")
+    return nbytes // WORD
+
+
+def packet_plan(words: int, plan: Plan | None) -> Plan:
+    """Each piece is a block: there is nothing to begin while it is on its way."""
+    plan = plan or plan_for(words, WORD)
+    return replace(plan, piece=plan.block)
+
+
+def word_aligned(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, or a copy of it where words can be read."""
+    return tensor.clone() if tensor.data_ptr() % WORD else tensor
