@@ -89,6 +89,35 @@ def test_an_error_is_in_its_own_line():
     assert str(error.value.fields["where"]).startswith("<ttir>:4:")
 
 
+@pytest.mark.parametrize("turn", [1, 2])
+def test_an_operation_that_takes_the_next_line_for_its_operands(turn: int):
+    text = kernel("tt.return", "%x = arith.addi %a, %b : i32")
+    for before in ("", kernel("%x = arith.addi %a, %b : i32")):
+        if before:
+            ir.parse(before)
+        with pytest.raises(IRParseError, match="Expected ':'"):
+            ir.parse(text)
+
+
+def test_an_error_is_at_its_own_result():
+    lines = [f"%{low}, %{high} = arith.mului_extended %a, %b : i32" for low, high in ("lh", "mn", "oh")]
+    with pytest.raises(IRParseError, match="%h is already defined") as error:
+        ir.parse(kernel(*lines))
+    assert str(error.value.fields["where"]) == "<ttir>:5:9"
+
+
+def in_terms_of(alias: str, line: str) -> str:
+    return f"{alias}\n{kernel(line)}"
+
+
+@pytest.mark.parametrize("line", ["%x = arith.constant 1 : !t", "%x = arith.constant dense<1> : tensor<4x!t>"])
+def test_an_alias_means_what_its_module_says(line: str):
+    for width in (32, 64):
+        assert f"i{width}" in ir.print_module(ir.parse(in_terms_of(f"!t = i{width}", line))).split("arith.constant")[1]
+    with pytest.raises(IRParseError, match="undefined symbol alias '!t'"):
+        ir.parse(kernel(line))
+
+
 def assembly(name: str, text: str) -> str:
     attributes = 'constraints = "=r,r", packed_element = 1 : i32, pure = true'
     return f'{name} = tt.elementwise_inline_asm "{text}" {{{attributes}}} %a : i32 -> i32'
@@ -242,3 +271,51 @@ def test_arguments_that_differ_in_what_is_said_of_them():
 def test_a_message_shows_a_function():
     function = next(op for op in ir.parse(with_head(11)).walk() if op.name == "tt.func")
     assert "tt.divisibility = 16" in str(function)
+
+
+ALIASES = [
+    ("#loc1 = loc", "tt.func @k(%x: i32 {a = loc(#loc1)}) {"),
+    ("#loc1 = loc", "tt.func @k(%x: i32) -> (i32 {a = loc(#loc1)}) {"),
+    ("#loc1 = loc", "tt.func @k(%x: i32 loc(#loc1)) attributes {a = loc(#loc1)} {"),
+    ("#a = ", "tt.func @k(%x: i32 {a = #a}) {"),
+    ("!a = ", "tt.func @k(%x: !a) {"),
+]
+
+
+@pytest.mark.parametrize(("alias", "head"), ALIASES)
+def test_a_head_that_says_what_is_written_elsewhere(alias: str, head: str):
+    values = {"#loc1 = loc": ('("k.py":3:1)', '("k.py":4:1)'), "#a = ": ('"one"', '"two"'), "!a = ": ("i16", "i64")}
+    for value in values[alias]:
+        assert value.strip("()") in ir.print_module(ir.parse(f"{alias}{value}\n{with_head(11, head)}"))
+    with pytest.raises(IRParseError, match="undefined"):
+        ir.parse(with_head(11, head))
+
+
+@pytest.mark.parametrize("location", ["loc // (\n (#loc)", "loc( // #loc7\n #loc)", "loc\n(\n#loc)"])
+def test_the_location_of_an_argument_round_comments(location: str):
+    assert ":11:" in arguments_of(with_head(11, f"tt.func @k(%x: i32 {location}) {{"))[0]
+
+
+def test_a_function_with_a_body_names_its_arguments():
+    for location in ("#loc", "#loc", "#loc9"):
+        with pytest.raises(IRParseError, match="names" if location == "#loc" else "undefined"):
+            ir.parse(with_head(11, f"tt.func @k(i32 loc({location})) {{"))
+
+
+def test_what_is_parsed_with_a_head_belongs_to_its_module():
+    head = 'tt.func @k(%x: i32) attributes {a = "here"} {'
+    for _ in range(2):
+        function = next(op for op in ir.parse(with_head(11, head)).walk() if op.name == "tt.func")
+        assert function.properties["sym_name"] == StringAttr("k")
+        assert function.attributes == {"a": StringAttr("here")}
+        function.properties["sym_name"] = function.attributes["a"] = StringAttr("other")
+
+
+def test_attributes_that_are_locations_are_printed_without_others():
+    """Operations' own locations may be left out; those are not."""
+    text = with_head(11, 'tt.func @k(%x: i32 {a = loc("a.py":1:1)}) attributes {b = loc("b.py":2:2)} {')
+    once = ir.print_module(ir.parse(text), debuginfo=False)
+    assert ir.print_module(ir.parse(once), debuginfo=False) == once
+    assert '"a.py":1:1' in once
+    assert '"b.py":2:2' in once
+    assert "k.py" not in once

@@ -92,7 +92,7 @@ class TritonParser(Parser):
         # Remember only if the parser consumed just that text (spaces apart).
         end: int = self._parser_state.current_token.start  # pyright: ignore[reportAttributeAccessIssue]
         consumed = self._parser_state.lexer.input.content[start:end]
-        if found is not None and consumed.rstrip() == text and "!" not in text.replace("!tt.", ""):
+        if found is not None and consumed.rstrip() == text and _ELSEWHERE.search(text) is None:
             cache.put(text, found)
         return found
 
@@ -187,7 +187,7 @@ class TritonParser(Parser):
         content, lines, place = self._parser_state.lexer.input.content, self._texts.lines, self._start()
         first = place
         while (line := LineOfText.at(content, place)) is not None:
-            known, next = lines.get(line.form), _BEGINS.match(content, line.end)
+            known, next = lines.get(line.form), line.followed_by(content)
             if known is None or next is None or (op := self._repeated(known, line)) is None:
                 break
             block.add_op(op)
@@ -196,9 +196,12 @@ class TritonParser(Parser):
             self._advance_to(place)
 
     def parse_operation(self) -> Operation:
-        line = LineOfText.at(self._parser_state.lexer.input.content, self._start())
+        content = self._parser_state.lexer.input.content
+        line = LineOfText.at(content, self._start())
         found = super().parse_operation()
-        if line is not None and self._start() >= line.end and self._ends(line) and self._is_all_of(line, found):
+        if line is None or self._start() < line.end or line.followed_by(content) is None:
+            return found
+        if self._is_all_of(line, found):
             operands = tuple(value.type for value in found.operands)
             results = tuple(value.type for value in found.results)
             form = Line(type(found), operands, results, dict(found.properties), dict(found.attributes))
@@ -207,10 +210,6 @@ class TritonParser(Parser):
 
     def _start(self) -> int:
         return self._parser_state.current_token.start  # pyright: ignore[reportAttributeAccessIssue]
-
-    def _ends(self, line: LineOfText) -> bool:
-        """Whether the operation does not go on in the next line."""
-        return _BEGINS.match(self._parser_state.lexer.input.content, line.end) is not None
 
     def _repeated(self, known: Line, line: LineOfText) -> Operation | None:
         """The operation of a line that differs from one parsed before in names only; None if the types differ."""
@@ -222,10 +221,19 @@ class TritonParser(Parser):
         if line.location and location is None:
             return None
         found = known.make(operands, location)  # pyright: ignore[reportArgumentType]
-        input = self._parser_state.lexer.input
-        for name, value in zip(line.results, found.results, strict=True):
-            self._register_ssa_definition(name[1:], (value,), Span(line.start, line.end, input))
+        for index, value in enumerate(found.results):
+            name = line.results[index][1:]
+            is_new = name not in self.ssa_values and name not in self.forward_ssa_references
+            span = _NOWHERE if is_new else self._span_of_result(line, index)
+            self._register_ssa_definition(name, (value,), span)
         return found
+
+    def _span_of_result(self, line: LineOfText, index: int) -> Span:
+        """Where the line names it; what comes before that are names of others."""
+        input, start = self._parser_state.lexer.input, line.start
+        for _ in range(index):
+            start = input.content.index("%", start + 1)
+        return Span(start, start + len(line.results[index]), input)
 
     # Heads of functions: one line each, and the variants of a kernel have the same
 
@@ -239,15 +247,17 @@ class TritonParser(Parser):
             self._advance_to(start + len(text) - 1)
         else:
             head = parse()
+            moved = head.moved(-start)
             # All of the line but for the brace that opens the body.
-            if text.endswith("{") and self._start() == start + len(text) - 1:
-                self._texts.heads.put(text, head.moved(-start))
+            all_of_it = text.endswith("{") and self._start() == start + len(text) - 1
+            if all_of_it and _ELSEWHERE.search(moved.without_locations(text)) is None:
+                self._texts.heads.put(text, moved)
         return head, [self._argument(argument) for argument in head.arguments]
 
     def _argument(self, named: Named) -> Parser.Argument:
         input, location = self._parser_state.lexer.input, None
         if named.location is not None:
-            place = _OPENS_LOCATION.match(input.content, named.location)
+            place = _OPENS_LOCATION.match(input.content, named.location[0])
             assert place is not None
             location, _ = self.locations.read(input, place.end())  # pyright: ignore[reportArgumentType]
         return self.Argument(Span(named.begin, named.end, input), named.type, location)  # pyright: ignore
@@ -340,8 +350,13 @@ _RESULT = rf"%{SUFFIX}(?::[0-9]+)?"
 _BEGINS = re.compile(rf'\s*({_RESULT}(?:, {_RESULT})* =|[a-z_]+\.|["}}^]|\Z)', re.ASCII)
 """What stands between two operations, and how the second begins (the group); or the end of a block."""
 _LOCATION = re.compile(r"#loc\d*")
-_OPENS_LOCATION = re.compile(r"loc\s*\(\s*")
+_SPACE = r"(?:\s|//[^\n]*\n)*"
+_OPENS_LOCATION = re.compile(rf"loc{_SPACE}\({_SPACE}")
+_ELSEWHERE = re.compile(r"#|!(?!tt\.)|\bdense_resource\b")
+"""What stands for something that is written elsewhere, so that the same text may mean another thing in another module:
+aliases, of types and attributes, and what is kept at the end of a file. Any type of another dialect counts as one."""
 _LONGEST = 2048
+_NOWHERE = Span(0, 0, Input("", ""))
 
 
 class LineOfText(NamedTuple):
@@ -369,6 +384,13 @@ class LineOfText(NamedTuple):
         parts = _parts(body)
         return None if parts is None else LineOfText(start, end, *parts, location)
 
+    def followed_by(self, text: str) -> re.Match[str] | None:
+        """How what stands behind begins; None if the operation may go on there."""
+        found = _BEGINS.match(text, self.end)
+        # A name alone may go on with operands: `tt.return`.
+        alone = self.form == self.name and not self.location
+        return None if found is None or (alone and found[1].startswith("%")) else found
+
 
 @functools.lru_cache(1 << 12)
 def _parts(body: str) -> tuple[str, str, tuple[str, ...], tuple[str, ...]] | None:
@@ -379,7 +401,7 @@ def _parts(body: str) -> tuple[str, str, tuple[str, ...], tuple[str, ...]] | Non
         return None
     form = _VALUE.sub("%", body)
     name = form.split(" = ", 1)[1] if count else form
-    if "#" in form or "\\" in form:
+    if _ELSEWHERE.search(form) or "\\" in form:
         return None
     return form, name.split(" ", 1)[0], tuple(names[:count]), tuple(names[count:])
 

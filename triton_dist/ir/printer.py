@@ -285,7 +285,7 @@ def print_text(module: ModuleOp, debuginfo: bool = True, **options: bool) -> str
     stream = StringIO()
     printer = TritonPrinter(stream, print_debuginfo=debuginfo, **options)
     printer.print_op(module)
-    if debuginfo:
-        printer.print_location_aliases()
+    # An attribute may be one, whatever is printed of the operations' own.
+    printer.print_location_aliases()
     stream.write("\n")
     return stream.getvalue()

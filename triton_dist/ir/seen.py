@@ -132,15 +132,15 @@ def made(
 
 
 class Named(NamedTuple):
-    """An argument in the head of a function: its type, and where its name, and its location if any, stand."""
+    """An argument in the head of a function: its type, where its name stands, and from where to where its location."""
 
     type: Attribute
     begin: int
     end: int
-    location: int | None
+    location: tuple[int, int] | None
 
     def moved(self, by: int) -> Named:
-        location = None if self.location is None else self.location + by
+        location = None if self.location is None else (self.location[0] + by, self.location[1] + by)
         return Named(self.type, self.begin + by, self.end + by, location)
 
 
@@ -154,6 +154,14 @@ class Head(NamedTuple):
     def moved(self, by: int) -> Head:
         """The same, in another place of a text."""
         return self._replace(arguments=tuple([argument.moved(by) for argument in self.arguments]))
+
+    def without_locations(self, text: str) -> str:
+        """The head's text but for the locations of arguments."""
+        pieces, end = [], 0
+        for start, stop in filter(None, [argument.location for argument in self.arguments]):
+            pieces.append(text[end:start])
+            end = stop
+        return "".join([*pieces, text[end:]])
 
 
 @dataclass

@@ -242,7 +242,7 @@ def _parse_argument(parser: Parser) -> tuple[Named, DictionaryAttr]:
     argument = parser.parse_argument()
     attributes = DictionaryAttr(parser.parse_optional_dictionary_attr_dict())
     place = parser.pos
-    location = None if parser.parse_optional_location() is None else place
+    location = None if parser.parse_optional_location() is None else (place, parser.pos)
     return Named(argument.type, argument.name.start, argument.name.end, location), attributes
 
 
@@ -290,9 +290,12 @@ def _parse_head(parser: Parser) -> Head:
     parser.parse_comma_separated_list(parser.Delimiter.PAREN, argument)
     if arguments and declared:
         parser.raise_error("either all arguments are named or none is")
+    unnamed = bool(declared)
     declared = declared or [(named.type, attributes) for named, attributes in arguments]
     results = _parse_results(parser)
     attributes = parser.parse_optional_attr_dict_with_keyword()
+    if unnamed and parser.lexer.input.at(parser.pos) == "{":
+        parser.raise_error("the arguments of a function with a body have names")
     properties["function_type"] = FunctionType.from_lists([type for type, _ in declared], [type for type, _ in results])
     for name, listed in (("arg_attrs", declared), ("res_attrs", results)):
         if (list_attr := _attribute_list([dictionary for _, dictionary in listed])) is not None:
