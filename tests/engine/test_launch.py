@@ -29,9 +29,9 @@ def test_fields_lie_where_the_structure_has_them() -> None:
 def test_a_record_has_room_for_all_arguments(size: int) -> None:
     args = bytes(i % 251 for i in range(size))
     mine = record.take(args)
-    mine.fill(7, args, *range(2, 14))
+    mine.fill(7, args, *range(2, 15))
     launch = Launch.from_address(mine.address)
-    assert (launch.function, launch.grid_x, launch.status, launch.id) == (7, 2, 0, 13)
+    assert (launch.function, launch.grid_x, launch.status, launch.id, launch.ask) == (7, 2, 0, 13, 14)
     assert ctypes.string_at(launch.args, size) == args
     record.give(mine)
 

@@ -268,6 +268,61 @@ def test_a_killed_pe_is_named_at_once(tmp_path: Path) -> None:
     assert time.monotonic() - start < 40
 
 
+COMPUTING = """
+    import signal, sys, torch, triton, triton.language as tl
+    import triton_dist
+
+    @triton.jit
+    def compute(out, rounds):
+        value = tl.program_id(0)
+        for i in range(rounds):
+            value = value * 1664525 + 1013904223 + i
+        tl.store(out + tl.program_id(0), value)
+
+    class Enough(Exception):
+        pass
+
+    def enough(number, frame):
+        raise Enough
+
+    def run(programs, rounds):
+        out = torch.zeros(programs, dtype=torch.int32)
+        compute[(programs,)](out, rounds)
+        return out
+
+    run(10, 10)
+    expected = Enough if sys.argv[1:] == ["own"] else KeyboardInterrupt
+    if expected is Enough:
+        signal.signal(signal.SIGINT, enough)
+    print("computing", flush=True)
+    try:
+        run(100_000, 10_000_000)
+    except expected:
+        print("interrupted", flush=True)
+    # The next one is not.
+    assert run(1000, 3).count_nonzero() > 0
+    print("went on", flush=True)
+"""
+
+
+@pytest.mark.parametrize("handler", ["default", "own"])
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_ctrl_c_reaches_a_kernel_that_computes(tmp_path: Path, handler: str, threads: str) -> None:
+    script = tmp_path / "computing.py"
+    script.write_text(textwrap.dedent(COMPUTING))
+    env = {**os.environ, "TRITON_DIST_NUM_THREADS": threads}
+    child = subprocess.Popen([sys.executable, str(script), handler], stdout=subprocess.PIPE, text=True, env=env)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "computing\n"
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    try:
+        out, _ = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert out == "interrupted\nwent on\n"
+
+
 INTERRUPTED = """
     import torch, triton, triton.language as tl
     import triton_dist.language as dl

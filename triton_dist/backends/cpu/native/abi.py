@@ -40,6 +40,8 @@ class Launch(ctypes.Structure):
         ("parked", c_uint64),  # waiters that sleep: see park.ll
         ("park_lock", c_int64),
         ("watched", c_int64),  # one waiter looks at the signals of those that sleep
+        ("ask", c_uint64),  # the caller's function that says whether to end early, if it wants to be asked
+        ("asked", c_int64),  # when, last
     ]
 
 

@@ -7,8 +7,8 @@ import ctypes
 import itertools
 import os
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from triton_dist import errors, knobs
 
@@ -21,13 +21,48 @@ from .ranges import Ranges
 from .record import give, take
 from .runtime import Runtime, runtime
 
+if TYPE_CHECKING:
+    from types import GeneratorType
+
 _serial = itertools.count(1)
 MOST_WORKERS = 1 << 16
 LARGEST = 2**31 - 1
 """Programs along one axis of a grid."""
 MOST_PROGRAMS = 2**63 - 1
+UNKNOWN = 16
+"""Programs that are done between two looks at whether to go on, where a loop may make each of them long."""
+HEAVY = 1 << 26
+"""Elements, over all operations and programs, that are done between two such looks: some 50 ms."""
 LIGHT = 1 << 16
 """Elements, over all operations and programs, that one thread is done with before another has woken up (10 us)."""
+
+
+_raised: list[BaseException] = []
+"""By a signal's handler while a kernel of the main thread ran."""
+
+
+def _asking() -> Generator[int, None, None]:
+    """At each step, whether a signal's handler raises, Ctrl-C's say: the native runtime asks now and then.
+
+    A generator, as Python runs handlers when a function begins, before its `try`. This one goes on inside of it.
+    """
+    stop = 0
+    while True:
+        try:
+            yield stop
+            ctypes.pythonapi.PyErr_CheckSignals()
+            stop = 0
+        except GeneratorExit:
+            return
+        except BaseException as error:
+            _raised.append(error)
+            stop = 1
+
+
+_asked = cast("GeneratorType[int, None, None]", _asking())
+next(_asked)
+_ask = ctypes.CFUNCTYPE(ctypes.c_int32)(_asked.__next__)
+_ask_address = ctypes.cast(_ask, ctypes.c_void_p).value or 0
 
 
 class _Memory(threading.local):
@@ -85,6 +120,7 @@ class Launcher:
         self.arena = (int(metadata.arena_size) + 4095) // 4096 * 4096
         self.blocking = bool(metadata.blocking)
         self.weight = metadata.weight
+        self._at_a_time = UNKNOWN if self.weight is None else max(1, HEAVY // max(1, self.weight))
         self.sites, self.roots = list(metadata.sites), list(metadata.roots)
         self.name = metadata.name
         self._pack = Packer((), ())
@@ -166,11 +202,14 @@ class Launcher:
             self._enter(device)
         light = self.weight is not None and self.weight * total < LIGHT
         workers = 1 if light else min(threads(), total)
-        chunk = 1 if self.blocking else max(1, total // (workers * 8))
+        chunk = 1 if self.blocking else max(1, min(total // (workers * 8), self._at_a_time))
         spans = (0, 0) if ranges is None else (ctypes.addressof(ranges.table), len(ranges.spans))
         pe, serial, record = ctypes.addressof(device), next(_serial), take(args)
         pool = _pool.address
-        record.fill(function, args, *grid, total, chunk, pe, self.arena, pool, MOST_WORKERS, *spans, serial)
+        main = not light and threading.current_thread() is threading.main_thread()
+        # Those that wait are watched; a handler that launches a kernel is one that was asked for.
+        ask = _ask_address if main and not self.blocking and not _asked.gi_running else 0
+        record.fill(function, args, *grid, total, chunk, pe, self.arena, pool, MOST_WORKERS, *spans, serial, ask)
         if self.blocking:
             device.timeout_ns = state.nanoseconds(knobs.wait_timeout)
         if knobs.trace:
@@ -180,12 +219,15 @@ class Launcher:
         native = self._native
         if native is None:
             native = self._native = runtime()
-        if self.blocking and threading.current_thread() is threading.main_thread():
+        if self.blocking and main:
             status = self._watch(native, record.address, device, workers)
         else:
             status = native.launch(record.address, _memory.at_least(self.arena), workers)
         give(record)
         if status:
+            if main and _raised:
+                state.Fault.from_address(device.fault).code = 0
+                raise _raised.pop()
             raise self._fault(device, grid, ranges)
 
     def _watch(self, native: Runtime, launch: int, device: state.DeviceState, workers: int) -> int:

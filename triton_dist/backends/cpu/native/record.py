@@ -17,7 +17,7 @@ AT = ctypes.sizeof(Launch)
 
 _launch = packer(
     "function", "args", "grid_x", "grid_y", "grid_z", "total", "chunk", "state", "arena_size", "pool", "limit",
-    "ranges", "range_count", "id",
+    "ranges", "range_count", "id", "ask",
 )  # fmt: skip
 
 

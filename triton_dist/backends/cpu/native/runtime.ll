@@ -484,7 +484,40 @@ next:
 look:
   %status = load atomic i32, ptr %sp monotonic, align 4
   %ended = icmp ne i32 %status, 0
-  br i1 %ended, label %leave, label %take
+  br i1 %ended, label %leave, label %on
+on:
+  %mine = icmp eq i64 %worker, 0
+  br i1 %mine, label %asked, label %take
+asked:
+  call void @ask(ptr %launch)
+  br label %take
+leave:
+  ret void
+}
+
+; By the caller's own thread: whether it wants to go on, every 50 ms. It may have been told to stop meanwhile (Ctrl-C).
+define internal void @ask(ptr %launch) nounwind {
+entry:
+  %fp = getelementptr i8, ptr %launch, i64 ${launch.ask}
+  %fn = load ptr, ptr %fp
+  %nobody = icmp eq ptr %fn, null
+  br i1 %nobody, label %leave, label %time
+time:
+  %now = call i64 @td_now()
+  %ap = getelementptr i8, ptr %launch, i64 ${launch.asked}
+  %last = load i64, ptr %ap
+  %since = sub i64 %now, %last
+  %due = icmp sgt i64 %since, 50000000
+  br i1 %due, label %ask, label %leave
+ask:
+  store i64 %now, ptr %ap
+  %stop = call i32 %fn()
+  %ends = icmp ne i32 %stop, 0
+  br i1 %ends, label %end, label %leave
+end:
+  %sp = getelementptr i8, ptr %launch, i64 ${launch.status}
+  store atomic i32 1, ptr %sp monotonic, align 4
+  br label %leave
 leave:
   ret void
 }
@@ -495,6 +528,9 @@ entry:
   %given = alloca [64 x ptr]
   %wp = getelementptr i8, ptr %launch, i64 ${launch.workers}
   store i64 1, ptr %wp
+  %began = call i64 @td_now()
+  %askp = getelementptr i8, ptr %launch, i64 ${launch.asked}
+  store i64 %began, ptr %askp
   br label %head
 head:
   %i = phi i64 [ 1, %entry ], [ %i1, %start ]
@@ -528,9 +564,12 @@ next:
   %j1 = add i64 %j, 1
   br label %each
 join:
-  %done = call i32 @td_join(ptr %launch, i64 1000000000)
+  %done = call i32 @td_join(ptr %launch, i64 50000000)
   %yes = icmp eq i32 %done, 1
-  br i1 %yes, label %leave, label %join
+  br i1 %yes, label %leave, label %still
+still:
+  call void @ask(ptr %launch)
+  br label %join
 leave:
   %sp = getelementptr i8, ptr %launch, i64 ${launch.status}
   %status = load i32, ptr %sp
