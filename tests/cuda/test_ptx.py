@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import triton
 import triton.language as tl
@@ -295,3 +297,18 @@ def test_packets_are_written_and_read_at_once(compiled: Compile, pes: int) -> No
         assert count(made, r"ld\.volatile\.global\.v2\.b64") == 4 * (pes - 1 if made is gather else pes)
         assert count(made, r"st\.global\.v2\.b64") == 2 * (pes - 1)
         assert count(made, r"fence|membar|acquire|release") == 0
+
+
+@pytest.mark.parametrize("block", [16, 32, 64, 512])
+def test_all_warps_have_read_the_number_of_a_call_before_it_changes(compiled: Compile, block: int) -> None:
+    """Also where the block that is waited for is one warp's, which needs no barrier to sum it."""
+    types = ["*bf16", "*i64", "*bf16", "*i64", "i32", "i32"]
+    of_all = {"BLOCK": block, "PES": 2}
+    gather = compiled(packet_all_gather_kernel, *types, constants=of_all, num_warps=4)
+    reduce = compiled(
+        packet_reduction_kernel, *types, constants={"KIND": 1, "ACCUMULATOR": tl.float32, **of_all}, num_warps=4
+    )
+    for made in (gather, reduce):
+        *_, before, last = (line for line in instructions(made) if re.search(r"\b(bar\.sync|ld|st)\b", line))
+        assert "bar.sync" in before
+        assert "st.global.b64" in last

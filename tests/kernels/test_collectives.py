@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import random
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -167,13 +170,66 @@ def test_calls_that_have_no_packets() -> None:
 def test_packets_that_never_come() -> None:
     """The wait ends, as any other does."""
 
+    over = threading.Event()
+
     def alone() -> None:
         op = AllGather((8,), torch.float32, packets=True)
-        if shmem.my_pe() == 0:
+        if shmem.my_pe() == 1:  # whose end would be waited for no longer either
+            assert over.wait(60)
+            return
+        try:
             with knobs.scope(wait_timeout=0.3), pytest.raises(WaitTimeout):
                 op(torch.zeros(8))
+        finally:
+            over.set()
 
     run_pes(alone, 2)
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint16, torch.float8_e5m2, torch.float16, torch.int64], ids=str)
+def test_packets_gather_bits(dtype: torch.dtype) -> None:
+    """Whatever they stand for: NaN, -0."""
+
+    def gather() -> None:
+        me, most = shmem.my_pe(), 2 if dtype == torch.bool else 256
+        with AllGather((3, 20), dtype, packets=True, plan=Plan(2, 16, 16)) as op:
+            for call in range(4):
+                seed = torch.Generator().manual_seed(call)
+                raw = torch.randint(most, (3, 60 * dtype.itemsize), dtype=torch.uint8, generator=seed)
+                assert torch.equal(op(raw[me].view(dtype).view(3, 20)).view(torch.uint8).view(raw.shape), raw)
+
+    run_pes(gather, 3)
+
+
+def test_packets_of_many_calls_whose_pes_are_late() -> None:
+    def many() -> None:
+        me, pes, late = shmem.my_pe(), shmem.n_pes(), random.Random(shmem.my_pe())
+        gather = AllGather((50,), torch.int32, packets=True, plan=Plan(2, 16, 16))
+        reduce = AllReduce((130,), torch.int16, packets=True, plan=Plan(3, 32, 32))
+        for call in range(60):
+            time.sleep(late.choice([0, 0, 0, 0.005]))
+            came = gather(torch.full((50,), 10 * call + me, dtype=torch.int32))
+            assert came.tolist() == [[10 * call + pe] * 50 for pe in range(pes)]
+            reduce.result.fill_(call + me)  # and what is summed is where the sum goes
+            assert reduce(reduce.result).tolist() == [pes * call + sum(range(pes))] * 130
+        gather.free()
+        reduce.free()
+
+    run_pes(many, 4)
+
+
+def test_packets_from_and_into_the_same_memory() -> None:
+    def same() -> None:
+        me, pes = shmem.my_pe(), shmem.n_pes()
+        with ReduceScatter((66,), torch.bfloat16, packets=True, plan=Plan(2, 16, 16)) as op:
+            for begin in (0, 1, 2, 66, 133):
+                memory = torch.arange(pes * 66 + 4).to(torch.bfloat16) % 16
+                parts, out = memory[: pes * 66].view(pes, 66), memory[begin : begin + 66]
+                wanted = pes * parts[me]
+                assert op(parts, out) is out
+                assert torch.equal(out, wanted)
+
+    run_pes(same, 3)
 
 
 def test_nothing_by_packets() -> None:

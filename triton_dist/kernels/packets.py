@@ -26,6 +26,7 @@ import triton_dist.language as dl
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Plan, call_done, call_number, plan_for
 from triton_dist.kernels.reduction import ONE_SHOT
+from triton_dist.language.extra.language_extra import __syncthreads
 
 WORD = 4
 """Bytes of data in a packet."""
@@ -58,6 +59,13 @@ def _flag_of(number):
     return (number & 0x7FFFFFFF) << 32
 
 
+@triton.jit
+def _done(count_ptr, number):
+    """The sum of a block that one warp holds has no barrier: other warps might not have read the number yet."""
+    __syncthreads()
+    call_done(count_ptr, number)
+
+
 @triton_dist.jit
 def packet_all_gather_kernel(
     shard_ptr, stage_ptr, out_ptr, count_ptr, words, pieces, BLOCK: tl.constexpr, PES: tl.constexpr
@@ -82,7 +90,7 @@ def packet_all_gather_kernel(
         for step in tl.static_range(1, PES):
             theirs = tl.cast((me + step) % PES, tl.int64) * words
             tl.store(out_ptr + theirs + offsets, _receive(stage_ptr + theirs, offsets, mask, flag), mask=mask)
-    call_done(count_ptr, number)
+    _done(count_ptr, number)
 
 
 @triton.jit
@@ -143,7 +151,7 @@ def packet_reduction_kernel(
         if TYPE.primitive_bitwidth == 16:
             word |= _bits(second, TYPE) << 16
         tl.store(out_ptr + offsets, word, mask=mask)
-    call_done(count_ptr, number)
+    _done(count_ptr, number)
 
 
 def words_of(op: str, shape: tuple[int, ...], dtype: torch.dtype, summed: bool) -> int:
