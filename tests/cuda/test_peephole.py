@@ -39,11 +39,23 @@ def test_an_address_is_compared_once_with_a_range(either: str) -> None:
         f"{BEFORE}{LOW}{HIGH}{OR}BB0_1: add.s64 d, d, 1; ",
         f"{BEFORE}{LOW}{HIGH}or.pred r, p, o; ",
         f"{BEFORE}{LOW}{HIGH}and.pred r, p, q; ",
+        f"@o {BEFORE}{LOW}{HIGH}{OR}",  # Perhaps never done.
+        f"{BEFORE}@!o {LOW}{HIGH}{OR}",
+        f"{BEFORE}{LOW}@o {HIGH}{OR}",
+        f"{BEFORE}{LOW}{HIGH}@o {OR}",
+        f"{BEFORE}{LOW}ld.v2.b64 {{a, b}}, [c]; {HIGH}{OR}",  # Makes several.
+        f"{BEFORE}{LOW}{HIGH}{OR}setp.eq.u64 o|r, c, 0; ",
     ],
 )
 def test_other_comparisons_stay(text: str) -> None:
     text = f"mov.b64 a, $1; mov.b64 b, 8; {text}@r bra BB0_1; "
     assert faster(text) == text
+
+
+def test_wide_multiplications_that_follow_each_other() -> None:
+    text = "mad.wide.s32 a, b, 8, c; mad.wide.u32 d, e, 4, c; BB0_1: mad.wide.s32 f, b, 8, c; "
+    alone = "mul.wide.s32 a, b, 8; add.s64 a, c, a; mul.wide.u32 d, e, 4; add.s64 d, c, d; "
+    assert faster(text) == f"{alone}BB0_1: mul.wide.s32 f, b, 8; add.s64 f, c, f; "
 
 
 def test_a_wide_multiplication_is_alone() -> None:

@@ -11,9 +11,13 @@ import re
 from collections import Counter
 
 _WORD = re.compile(r"\w+")
-_MADE = re.compile(r"(?:^|; |: )(?:@!?\w+ )?[a-z][\w.]* (\w+),")
-_EITHER = re.compile(r"or\.pred (\w+), (\w+), (\w+); ")
-_WIDE = re.compile(r"(^|; |: )mad\.wide\.([su]32) (\w+), (\w+), (\d+), (?!\3\b)(\w+);")
+_BEGIN = r"(?:^|(?<=[;:] ))"
+"""Of a statement that is always done: no predicate stands before it."""
+_MADE = re.compile(rf"{_BEGIN}(?:@!?\w+ )?[a-z][\w.]* (\w+),")
+_SEVERAL = re.compile(r"[{|]")
+"""In a statement that makes more than one value."""
+_EITHER = re.compile(rf"{_BEGIN}or\.pred (\w+), (\w+), (\w+); ")
+_WIDE = re.compile(rf"{_BEGIN}mad\.wide\.([su]32) (\w+), (\w+), (\d+), (?!\2\b)(\w+);")
 
 
 def faster(statements: str) -> str:
@@ -26,11 +30,15 @@ def _compared_once(statements: str) -> str:
 
     No memory reaches round the end of the address space: what lies before `start` is further from it than `size`.
     """
+    if _SEVERAL.search(statements):
+        return statements
     for outside, *sides in _EITHER.findall(statements):
         for below, beyond in (sides, sides[::-1]):
-            low = re.search(rf"setp\.lt\.u64 {below}, (\w+), (\w+); ", statements)
-            high = re.search(rf"setp\.ge\.u64 {beyond}, (\w+), (\w+); ", statements)
-            if low is None or high is None or f"sub.s64 {high[1]}, {low[1]}, {low[2]}; " not in statements:
+            low = re.search(rf"{_BEGIN}setp\.lt\.u64 {below}, (\w+), (\w+); ", statements)
+            high = re.search(rf"{_BEGIN}setp\.ge\.u64 {beyond}, (\w+), (\w+); ", statements)
+            if low is None or high is None:
+                continue
+            if re.search(rf"{_BEGIN}sub\.s64 {high[1]}, {low[1]}, {low[2]}; ", statements) is None:
                 continue
             words, made = Counter(_WORD.findall(statements)), Counter(_MADE.findall(statements))
             same = all(made[name] == 1 for name in (*low.groups(), high[1], outside))
@@ -43,4 +51,4 @@ def _compared_once(statements: str) -> str:
 
 def _multiplied_alone(statements: str) -> str:
     """`mad.wide` as a multiplication and an addition, as an index of a table has it."""
-    return _WIDE.sub(r"\1mul.wide.\2 \3, \4, \5; add.s64 \3, \6, \3;", statements)
+    return _WIDE.sub(r"mul.wide.\1 \2, \3, \4; add.s64 \2, \5, \2;", statements)
