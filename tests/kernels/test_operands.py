@@ -226,6 +226,7 @@ TOO_LARGE: dict[str, Callable[[], object]] = {
     "AllGather: what a PE gives": made(AllGather, (LARGE - 1024,), I8, plan=SMALL_PLAN),
     "ReduceScatter: what a PE gives to another": made(ReduceScatter, (2, LARGE), I8),
     "AllReduce: what a PE gives to another": made(AllReduce, (LARGE,), I8, algorithm="one-shot"),
+    "AllReduce: what a PE gives to another, as words of 4 bytes,": made(AllReduce, (LARGE,), F32, packets=True),
     "AllGatherGemm: a": made(AllGatherGemm, 1 << 16, 1 << 15, F32),
     "AllGatherGemm: b": lambda: AllGatherGemm(1, 1 << 16, F32)(wide(1, 1 << 16), wide(1 << 16, 1 << 15)),
     "GemmAllReduce: the result": made(GemmAllReduce, 1 << 16, 1 << 15),

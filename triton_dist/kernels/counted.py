@@ -135,7 +135,8 @@ class Counted(Collective):
             detail = f"Triton has no {dtype}; torch.view_as_real makes real numbers of it"
             raise ArgumentError(op=type(self).__name__, detail=detail)
         # The end of the last piece is counted too.
-        check_elements(type(self).__name__, plan.piece, **{"what a PE gives to another": count})
+        given = "what a PE gives to another" if phases else "what a PE gives to another, as words of 4 bytes,"
+        check_elements(type(self).__name__, plan.piece, **{given: count})
         self.dtype, self.phases, self.plan = dtype, phases, plan
         self._empty = count == 0
         self._pieces = max(1, triton.cdiv(count, self.plan.piece))
