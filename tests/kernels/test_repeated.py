@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.autograd import forward_ad
 from triton.compiler import CompiledKernel
 
 from triton_dist import backends, shmem
@@ -180,3 +181,19 @@ def test_triton_agrees_about_alignment() -> None:
     memory = memory[-memory.data_ptr() % 64 // 4 :]
     assert specialize(memory, align=True) == "D"
     assert specialize(memory[1:], align=True) != "D"
+
+
+def test_a_view_of_the_last_tensor_that_says_more_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor
+) -> None:
+    on_a_gpu(monkeypatch)
+    kernel = FakeKernel()
+    launch = Repeated(kernel, 3, [EACH_TIME], 4)
+    for _ in range(3):
+        launch(memory)
+    launch(torch._neg_view(memory))  # with its sign: elsewhere
+    assert [call[1] for call in kernel.fast[:2]] == [memory.data_ptr()] * 2
+    assert kernel.fast[-1][1] != memory.data_ptr()
+    launch(memory)
+    with forward_ad.dual_level(), pytest.raises(ArgumentError, match="tangent"):
+        launch(forward_ad.make_dual(memory, torch.ones_like(memory)))
