@@ -7,7 +7,9 @@ round is computed apart, on the device, and differences are counted there.
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -117,7 +119,9 @@ def kernel_text(record: Record) -> str:
 def load_kernels() -> Any:
     """A module with a kernel for each function; its file is kept, since Triton reads sources again."""
     text = _HEADER + "".join(kernel_text(records()[name]) for name in names())
-    path = Path(tempfile.mkdtemp(prefix="triton-dist-functions-")) / "kernels.py"
+    folder = tempfile.mkdtemp(prefix="triton-dist-functions-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / "kernels.py"
     path.write_text(text)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
