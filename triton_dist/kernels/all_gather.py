@@ -15,9 +15,9 @@ import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.counted import Counted, Plan, await_all, call_done, call_number, plan_for, slots_of, tell_all
+from triton_dist.kernels.counted import Plan, await_all, call_done, call_number, plan_for, slots_of, tell_all
 from triton_dist.kernels.exchange import check_operand
-from triton_dist.kernels.packets import packet_all_gather_kernel, packet_plan, word_aligned, words_of
+from triton_dist.kernels.packets import Packed, packet_all_gather_kernel, word_aligned
 from triton_dist.kernels.repeated import EACH_TIME
 
 DIRECT_BYTES = 512 << 10
@@ -76,7 +76,7 @@ def push_all_gather_kernel(
     call_done(count_ptr, number)
 
 
-class AllGather(Counted):
+class AllGather(Packed):
     """Gathers a shard of `shape` from every PE. Every PE makes the same calls in the same order.
 
     `result` keeps its place, so a CUDA graph may hold a call and what reads it. `packets`: the data itself says when
@@ -92,9 +92,8 @@ class AllGather(Counted):
             if direct:
                 detail = "packets come into staging memory: either packets or direct is True"
                 raise ArgumentError(op="AllGather", detail=detail)
-            words = words_of("AllGather", shape, dtype, summed=False)
-            super().__init__((pes, words), dtype, words, 0, packet_plan(words, plan), torch.int64)
-            kernel, before, sizes = packet_all_gather_kernel, [], [words, self._pieces]
+            self._pack(shape, dtype, plan, summed=False)
+            kernel, before, sizes = packet_all_gather_kernel, [], [self._share, self._pieces]
         else:
             count = math.prod(shape)
             into = count * dtype.itemsize >= DIRECT_BYTES if direct is None else direct

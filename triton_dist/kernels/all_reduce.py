@@ -11,9 +11,9 @@ import triton
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.counted import Counted, Plan, plan_for
+from triton_dist.kernels.counted import Plan, plan_for
 from triton_dist.kernels.exchange import check_operand
-from triton_dist.kernels.packets import packet_plan, packet_reduction_kernel, word_aligned, words_of
+from triton_dist.kernels.packets import Packed, word_aligned
 from triton_dist.kernels.reduction import ONE_SHOT, TWO_SHOT, accumulator_of, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
 
@@ -30,7 +30,7 @@ def algorithm_for(nbytes: int, pes: int) -> Algorithm:
     return "one-shot" if saved <= EXCHANGE_BYTES and nbytes <= ONE_SHOT_BYTES else "two-shot"
 
 
-class AllReduce(Counted):
+class AllReduce(Packed):
     """Sums tensors of `shape`. All PEs get the same bits. A CUDA graph may hold the calls.
 
     Every PE makes the same calls in the same order. `algorithm`: chosen by size, unless given. `packets`: one-shot, and
@@ -56,13 +56,9 @@ class AllReduce(Counted):
         if packets:
             if not one:
                 raise ArgumentError(op="AllReduce", detail="packets are for one-shot; two-shot has signals")
-            words = words_of("AllReduce", shape, dtype, summed=True)
-            super().__init__((pes, words), dtype, words, 0, packet_plan(words, plan), torch.int64)
+            self._pack(shape, dtype, plan, summed=True)
             self.result = torch.empty(shape, dtype=dtype, device=shmem.device())
-            self._launch = self._repeated(packet_reduction_kernel, [
-                EACH_TIME, self._stage, self.result, self._numbers, words, self._pieces, ONE_SHOT, accumulator,
-                self.plan.block, pes,
-            ])  # fmt: skip
+            self._sum_packets(self.result, ONE_SHOT)
             return
         # Parts that are multiples of 16 elements keep accesses wide.
         self._part = count if one else triton.cdiv(count, 16 * pes) * 16

@@ -15,6 +15,7 @@ by a half of a 128-bit access). Nobody has measured it, so no operation chooses 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -23,9 +24,11 @@ import triton.language as tl
 
 import triton_dist
 import triton_dist.language as dl
+from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.counted import Plan, call_done, call_number, plan_for
-from triton_dist.kernels.reduction import ONE_SHOT
+from triton_dist.kernels.counted import Counted, Plan, call_done, call_number, plan_for
+from triton_dist.kernels.reduction import ONE_SHOT, accumulator_of
+from triton_dist.kernels.repeated import EACH_TIME
 from triton_dist.language.extra.language_extra import __syncthreads
 
 WORD = 4
@@ -152,6 +155,27 @@ def packet_reduction_kernel(
             word |= _bits(second, TYPE) << 16
         tl.store(out_ptr + offsets, word, mask=mask)
     _done(count_ptr, number)
+
+
+class Packed(Counted):
+    """A counted collective that may go by packets."""
+
+    def _pack(self, shape: tuple[int, ...], dtype: torch.dtype, plan: Plan | None, summed: bool) -> None:
+        """Instead of `Counted.__init__`: no signals, and packets in staging memory."""
+        words = words_of(type(self).__name__, shape, dtype, summed)
+        super().__init__((shmem.n_pes(), words), dtype, words, 0, packet_plan(words, plan), torch.int64)
+
+    @property
+    def _share(self) -> int:
+        """Packets from each PE."""
+        return self._stage.shape[-1]
+
+    def _sum_packets(self, out: object, kind: tl.constexpr, apart: Sequence[torch.Tensor] | None = None) -> None:
+        """Let calls add up what every PE sends, into `out`."""
+        self._launch = self._repeated(packet_reduction_kernel, [
+            EACH_TIME, self._stage, out, self._numbers, self._share, self._pieces, kind, accumulator_of(self.dtype),
+            self.plan.block, shmem.n_pes(),
+        ], apart)  # fmt: skip
 
 
 def words_of(op: str, shape: tuple[int, ...], dtype: torch.dtype, summed: bool) -> int:

@@ -9,10 +9,10 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.counted import Counted, Plan, plan_for
+from triton_dist.kernels.counted import Plan, plan_for
 from triton_dist.kernels.exchange import check_content, check_operand
 from triton_dist.kernels.overlap import apart, overlap
-from triton_dist.kernels.packets import WORD, packet_plan, packet_reduction_kernel, word_aligned, words_of
+from triton_dist.kernels.packets import WORD, Packed, word_aligned
 from triton_dist.kernels.reduction import SCATTER, accumulator_of, pull_reduction_kernel, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
 
@@ -20,7 +20,7 @@ PULL_BYTES = 2 << 20
 """Where PEs share a GPU: smaller parts take longer to ask for than to send."""
 
 
-class ReduceScatter(Counted):
+class ReduceScatter(Packed):
     """Sums parts of `shape`. Every PE makes the same calls in the same order; a CUDA graph may hold them.
 
     Parts are pushed, from any tensor. `pull`: the op has a symmetric tensor `input`, n_pes x shape, whose parts are
@@ -40,13 +40,9 @@ class ReduceScatter(Counted):
         if packets:
             if pull:
                 raise ArgumentError(op="ReduceScatter", detail="packets are pushed: either packets or pull is True")
-            words = words_of("ReduceScatter", shape, dtype, summed=True)
-            super().__init__((pes, words), dtype, words, 0, packet_plan(words, plan), torch.int64)
+            self._pack(shape, dtype, plan, summed=True)
             self.result = torch.empty(shape, dtype=dtype, device=shmem.device())
-            self._launch = self._repeated(packet_reduction_kernel, [
-                EACH_TIME, self._stage, EACH_TIME, self._numbers, words, self._pieces, SCATTER, accumulator_of(dtype),
-                self.plan.block, pes,
-            ], [])  # fmt: skip
+            self._sum_packets(EACH_TIME, SCATTER, [])
             return
         if pull is None:
             pull = count * dtype.itemsize >= PULL_BYTES and shmem.adapter().shares_device()

@@ -326,14 +326,21 @@ def _signature(name: str, pieces: Pieces, inlined: Collection[str]) -> Signature
 
 def _signal_near(remote: str, add: bool, one: bool, anywhere: bool) -> str:
     """Store to the peer; if it may be `anywhere`, only if its memory can be reached."""
-    # Predicated, not branched round: thread 0 would have to meet the others again.
-    near = "setp.ne.s64 p, $0, 0; " if anywhere else ""
-    elect = f"mov.u32 i, %tid.x; {'setp.eq.and.u32 p, i, 0, p' if anywhere else 'setp.eq.u32 p, i, 0'}; " if one else ""
     return (
-        f'  call void asm sideeffect "{{ .reg .pred p; .reg .b32 i; {near}{elect}'
-        f'{"@p " if anywhere or one else ""}{release("sys", "add" if add else "set")}64 [$0], $1; }}", '
+        f'  call void asm sideeffect "{{ .reg .pred p; .reg .b32 i; {_WHEN[anywhere, one]}'
+        f'{release("sys", "add" if add else "set")}64 [$0], $1; }}", '
         f'"l,l,~{{memory}}"(i64 {remote}, i64 %value) convergent nounwind\n'
     )
+
+
+_WHEN = {
+    (True, True): "setp.ne.s64 p, $0, 0; mov.u32 i, %tid.x; setp.eq.and.u32 p, i, 0, p; @p ",
+    (True, False): "setp.ne.s64 p, $0, 0; @p ",
+    (False, True): "mov.u32 i, %tid.x; setp.eq.u32 p, i, 0; @p ",
+    (False, False): "",
+}
+"""Which threads signal near: (the PE may be anywhere, one thread does it for all). Predicated, not branched round:
+thread 0 would have to meet the others again."""
 
 
 def _signal_far(remote: str, add: bool, one: bool) -> str:

@@ -482,15 +482,15 @@ next:
   %more = icmp slt i64 %p1, %end
   br i1 %more, label %each, label %look
 look:
-  %status = load atomic i32, ptr %sp monotonic, align 4
-  %ended = icmp ne i32 %status, 0
-  br i1 %ended, label %leave, label %on
-on:
   %mine = icmp eq i64 %worker, 0
-  br i1 %mine, label %asked, label %take
+  br i1 %mine, label %asked, label %on
 asked:
   call void @ask(ptr %launch)
-  br label %take
+  br label %on
+on:
+  %status = load atomic i32, ptr %sp monotonic, align 4
+  %ended = icmp ne i32 %status, 0
+  br i1 %ended, label %leave, label %take
 leave:
   ret void
 }
@@ -501,7 +501,13 @@ entry:
   %fp = getelementptr i8, ptr %launch, i64 ${launch.ask}
   %fn = load ptr, ptr %fp
   %nobody = icmp eq ptr %fn, null
-  br i1 %nobody, label %leave, label %time
+  br i1 %nobody, label %leave, label %going
+going:
+  ; Once it ends there is nothing to ask: a second answer would be left for the next launch.
+  %sp = getelementptr i8, ptr %launch, i64 ${launch.status}
+  %status = load atomic i32, ptr %sp monotonic, align 4
+  %ended = icmp ne i32 %status, 0
+  br i1 %ended, label %leave, label %time
 time:
   %now = call i64 @td_now()
   %ap = getelementptr i8, ptr %launch, i64 ${launch.asked}
@@ -515,7 +521,6 @@ ask:
   %ends = icmp ne i32 %stop, 0
   br i1 %ends, label %end, label %leave
 end:
-  %sp = getelementptr i8, ptr %launch, i64 ${launch.status}
   store atomic i32 1, ptr %sp monotonic, align 4
   br label %leave
 leave:
