@@ -118,6 +118,9 @@ def collectives(
     yield f"all-gather, packets, {kind}", partial(compare, make, wrap, mine, gathered)
     make = partial(AllReduce, (count,), torch.float32, packets=True, plan=plan)
     yield f"all-reduce, packets, {kind}", partial(compare, make, wrap, mine, summed)
+    if plan is None:  # as it is chosen by size
+        yield f"all-gather, {kind}", partial(compare, partial(AllGather, (count,), torch.float32), wrap, mine, gathered)
+        yield f"all-reduce, {kind}", partial(compare, partial(AllReduce, (count,), torch.float32), wrap, mine, summed)
     del shards, gathered, summed, mine
     parts, sums = [], []
     for number in range(VARIANTS):
@@ -127,6 +130,8 @@ def collectives(
     for pull in (False, True):
         make = partial(ReduceScatter, (count,), torch.float32, pull=pull, plan=plan)
         yield f"reduce-scatter, {'pull, ' * pull}{kind}", partial(compare, make, wrap, parts, sums)
+    make = partial(ReduceScatter, (count,), torch.float32, packets=True, plan=plan)
+    yield f"reduce-scatter, packets, {kind}", partial(compare, make, wrap, parts, sums)
 
 
 def compare(

@@ -47,11 +47,8 @@ class Kind:
         return source.view(shmem.n_pes(), -1) if self.name == "reduce-scatter" else source
 
 
-KINDS = (
-    Kind("all-gather", "all-gather", lambda n, plan: AllGather((n,), DTYPE, plan=plan)),
-    Kind("reduce-scatter", "reduce-scatter", lambda n, plan: ReduceScatter((n,), DTYPE, plan=plan)),
-    Kind("all-reduce", "all-reduce", lambda n, plan: AllReduce((n,), DTYPE, plan=plan)),
-)
+OPS = (("all-gather", AllGather), ("reduce-scatter", ReduceScatter), ("all-reduce", AllReduce))
+KINDS = tuple(Kind(name, name, lambda n, plan, op=op: op((n,), DTYPE, plan=plan)) for name, op in OPS)
 ALGORITHMS = (
     *(
         Kind(
@@ -69,11 +66,15 @@ ALGORITHMS = (
     ),
 )  # fmt: skip
 """What the library chooses from; from a CUDA graph only."""
-PACKETS = tuple(
-    Kind(f"{name}, packets", name, lambda n, plan, op=op: op((n,), DTYPE, packets=True, plan=plan))
-    for name, op in (("all-gather", AllGather), ("reduce-scatter", ReduceScatter), ("all-reduce", AllReduce))
+PACKETS, SIGNALS = (
+    tuple(
+        Kind(f"{name}, {way}", name, lambda n, plan, op=op, packed=packed: op((n,), DTYPE, packets=packed, plan=plan))
+        for name, op in OPS
+    )
+    for way, packed in (("packets", True), ("signals", False))
 )
-"""What is to be chosen from for small sizes, once it has been measured; as called too."""
+"""What the library chooses from for small sizes; as called too."""
+SMALL = *PACKETS, *SIGNALS
 
 
 def sizes(smallest: int, largest: int) -> Iterator[int]:
@@ -118,7 +119,7 @@ class Case:
             graph = self.time(lambda: op(source), graph=True)
             called = self.time(lambda: op(source), graph=False) if eager else 0.0
             alone = self.alone(lambda: op(source)) if eager else 0.0
-            text = f"{getattr(op, 'algorithm', '')} {op.plan.text}".strip()
+            text = f"{'packets' if op.packets else getattr(op, 'algorithm', '')} {op.plan.text}".strip()
             op.free()
         return graph, called, alone, text
 
@@ -201,12 +202,12 @@ def by_size(meeting: Meeting, largest: int, clock: Clock) -> None:
         f"Collectives, bf16, {shmem.n_pes()} PEs on {torch.cuda.device_count()} GPUs, from a CUDA graph and as called"
     )
     table.head(HEAD)
-    for kind in (*KINDS, *PACKETS, *ALGORITHMS):
-        for nbytes in sizes(4 << 10, min(largest, 1 << 20) if kind in PACKETS else largest):
+    for kind in (*KINDS, *SMALL, *ALGORITHMS):
+        for nbytes in sizes(4 << 10, min(largest, 1 << 20) if kind in SMALL else largest):
             if clock.late():
                 table.row((kind.title, human(nbytes), "no time"))
-            elif kind in (*PACKETS, *ALGORITHMS):
-                graph, called, alone, plan = Case(meeting, kind, nbytes).ours(None, eager=kind in PACKETS)
+            elif kind not in KINDS:
+                graph, called, alone, plan = Case(meeting, kind, nbytes).ours(None, eager=kind in SMALL)
                 called, alone = (took * 1e6 or "-" for took in (called, alone))
                 row = kind.title, human(nbytes), graph * 1e6, *["-"] * 7, called, *["-"] * 4, alone, *["-"] * 4, plan
                 table.row(row)
@@ -219,6 +220,17 @@ def push(meeting: Meeting) -> None:
     table = Table(f"Push all-gather, {shmem.n_pes()} PEs")
     table.head(HEAD)
     table.row(Case(meeting, KINDS[0], 64 << 20).row())
+
+
+def packet_plans(count: int) -> Iterator[Plan | None]:
+    """The same for packets, of two elements each: a program of one warp needs no barrier."""
+    yield None
+    sms = torch.cuda.get_device_properties(shmem.device()).multi_processor_count
+    for block, warps in ((64, 1), (128, 1), (256, 1), (256, 2), (512, 4), (1024, 4), (1024, 8), (2048, 8), (4096, 16)):
+        pieces = -(-count // 2 // block)
+        for programs in (sms, 2 * sms, 4 * sms):
+            if programs == sms or pieces > programs // 2:
+                yield Plan(min(programs, pieces), block, block, warps)
 
 
 def plans(count: int) -> Iterator[Plan | None]:
@@ -246,11 +258,13 @@ def plans(count: int) -> Iterator[Plan | None]:
 
 def explore(meeting: Meeting, largest: int, clock: Clock) -> None:
     """Other plans than the one that the library chooses; the fastest first."""
-    for kind in (KINDS[0], *PACKETS, *ALGORITHMS):
-        for nbytes in sizes(16 << 10, 256 << 20):
-            if nbytes <= largest and not clock.late():
+    for kind in (SIGNALS[0], *PACKETS, *ALGORITHMS):
+        packets = kind in PACKETS
+        for nbytes in sizes(4 << 10 if packets else 16 << 10, min(largest, 1 << 20) if packets else largest):
+            if not clock.late():
                 case = Case(meeting, kind, nbytes)
-                found = sorted((*case.ours(plan, eager=False)[::3], plan is None) for plan in plans(case.count))
+                tried = (packet_plans if packets else plans)(case.count)
+                found = sorted((*case.ours(plan, eager=False)[::3], plan is None) for plan in tried)
                 text = ", ".join(f"{took * 1e6:.1f} {'*' * own}{name}" for took, name, own in found[:8])
                 chosen = next(took for took, _, own in found if own)
                 copies = case.copies()

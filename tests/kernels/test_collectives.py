@@ -7,15 +7,17 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from triton_dist import knobs, shmem
+from triton_dist import backends, knobs, shmem
 from triton_dist.errors import ArgumentError, WaitTimeout
-from triton_dist.kernels import AllGather, AllReduce, ReduceScatter
+from triton_dist.kernels import AllGather, AllReduce, ReduceScatter, packets
 from triton_dist.kernels.all_reduce import algorithm_for
 from triton_dist.kernels.counted import Plan
+from triton_dist.kernels.packets import by_packets
 from triton_dist.testing import run_pes
 
 PES = (1, 2, 3, 4)
@@ -124,7 +126,8 @@ def test_packets_sum_as_signals_do() -> None:
 
     def both() -> None:
         source = torch.randn(3000, generator=torch.Generator().manual_seed(shmem.my_pe())).to(torch.bfloat16)
-        with AllReduce((3000,), torch.bfloat16, packets=True) as one, AllReduce((3000,), torch.bfloat16) as other:
+        shape, dtype = (3000,), torch.bfloat16
+        with AllReduce(shape, dtype, packets=True) as one, AllReduce(shape, dtype, packets=False) as other:
             assert torch.equal(one(source).view(torch.int16), other(source).view(torch.int16))
 
     run_pes(both, 3)
@@ -165,6 +168,37 @@ def test_calls_that_have_no_packets() -> None:
         for text, words in zip(said, ("is 6", "direct", "16 or 32 bits", "pull", "two-shot"), strict=True):
             assert words in text
             assert "packets" in text
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "dtype", "summed", "told", "chosen"),
+    [
+        (4096, torch.bfloat16, True, False, True),
+        (1000, torch.bfloat16, True, False, True),
+        (1004, torch.uint8, False, False, True),
+        (1001, torch.uint8, False, False, False),  # Not whole words.
+        (1004, torch.float64, True, False, False),  # A number across two of them.
+        (1001, torch.bfloat16, True, True, False),
+        (4096, torch.bfloat16, True, True, False),
+        (1500, torch.bfloat16, True, False, False),  # Twice for two others is too much.
+        (0, torch.bfloat16, True, False, False),
+    ],
+)
+def test_what_goes_by_packets_is_small(
+    monkeypatch: pytest.MonkeyPatch, nbytes: int, dtype: torch.dtype, summed: bool, told: bool, chosen: bool
+) -> None:
+    """On a GPU of a back end that says how much; never where it is simulated."""
+    monkeypatch.setattr(type(backends.active()), "packet_bytes", 2999 if nbytes < 4000 else 8192)
+
+    def choose() -> bool:
+        assert not by_packets(None, nbytes, dtype, summed=summed, told=told)
+        with monkeypatch.context() as patch:
+            patch.setattr(packets, "shmem", SimpleNamespace(device=lambda: torch.device("cuda"), n_pes=lambda: 3))
+            assert by_packets(True, nbytes, dtype, summed=summed, told=told)
+            assert not by_packets(False, nbytes, dtype, summed=summed, told=told)
+            return by_packets(None, nbytes, dtype, summed=summed, told=told)
+
+    assert run_pes(choose, 1) == [chosen]
 
 
 def test_packets_that_never_come() -> None:

@@ -65,6 +65,10 @@ class Backend(ABC):
     passes: ClassVar[Mapping[str, str]] = {}
     """The passes it brings: name -> "module:Class", imported when used. Those of `conversion_passes` among them."""
     limits: ClassVar[Limits]
+    packet_bytes: ClassVar[int] = 0
+    """What a PE sends to all others at most for a collective to go by packets (`kernels/packets.py`) by itself: bytes.
+
+    Measured, so 0 where nobody has; and of GPUs, not where it is simulated."""
     host_library: ClassVar[str | None] = None
     """Import path of the module with the host implementations of its symbols, for simulated runs: `symbols()` maps a
     symbol (or an inline-assembly template) to a `backends.cpu.native.library.Symbol`, `ir()` gives their LLVM IR."""

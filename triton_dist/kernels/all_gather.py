@@ -17,7 +17,7 @@ from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Plan, await_all, call_done, call_number, plan_for, slots_of, tell_all
 from triton_dist.kernels.exchange import check_operand
-from triton_dist.kernels.packets import Packed, packet_all_gather_kernel, word_aligned
+from triton_dist.kernels.packets import Packed, by_packets, packet_all_gather_kernel, word_aligned
 from triton_dist.kernels.repeated import EACH_TIME
 
 DIRECT_BYTES = 512 << 10
@@ -80,22 +80,24 @@ class AllGather(Packed):
     """Gathers a shard of `shape` from every PE. Every PE makes the same calls in the same order.
 
     `result` keeps its place, so a CUDA graph may hold a call and what reads it. `packets`: the data itself says when
-    it has come (`packets.py`); a shard must be a multiple of 4 bytes.
+    it has come (`packets.py`); a shard must be a multiple of 4 bytes. By default NVIDIA GPUs do so with small shards,
+    unless `direct` or `plan` is given.
     """
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: torch.dtype, *, direct: bool | None = None, packets: bool = False,
+        self, shape: tuple[int, ...], dtype: torch.dtype, *, direct: bool | None = None, packets: bool | None = None,
         plan: Plan | None = None,
     ) -> None:  # fmt: skip
-        self.shape, self._packets, pes = shape, packets, shmem.n_pes()
-        if packets:
+        self.shape, pes, count = shape, shmem.n_pes(), math.prod(shape)
+        told = direct is not None or plan is not None
+        self.packets = by_packets(packets, count * dtype.itemsize, dtype, summed=False, told=told)
+        if self.packets:
             if direct:
                 detail = "packets come into staging memory: either packets or direct is True"
                 raise ArgumentError(op="AllGather", detail=detail)
             self._pack(shape, dtype, plan, summed=False)
             kernel, before, sizes = packet_all_gather_kernel, [], [self._share, self._pieces]
         else:
-            count = math.prod(shape)
             into = count * dtype.itemsize >= DIRECT_BYTES if direct is None else direct
             plan = plan or plan_for(count, dtype.itemsize, overlapped=False)
             super().__init__((1,) if into else (pes, *shape), dtype, count, 2, plan)
@@ -108,5 +110,5 @@ class AllGather(Packed):
         """All shards, PE by PE: n_pes x shape; valid until the next call."""
         check_operand("AllGather", "shard", shard, self.shape, self.dtype)
         shard = shard.contiguous()
-        self._launch(word_aligned(shard) if self._packets else shard)
+        self._launch(word_aligned(shard) if self.packets else shard)
         return self.result

@@ -13,7 +13,7 @@ from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Plan, plan_for
 from triton_dist.kernels.exchange import check_operand
-from triton_dist.kernels.packets import Packed, word_aligned
+from triton_dist.kernels.packets import Packed, by_packets, word_aligned
 from triton_dist.kernels.reduction import ONE_SHOT, TWO_SHOT, accumulator_of, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
 
@@ -34,7 +34,8 @@ class AllReduce(Packed):
     """Sums tensors of `shape`. All PEs get the same bits. A CUDA graph may hold the calls.
 
     Every PE makes the same calls in the same order. `algorithm`: chosen by size, unless given. `packets`: one-shot, and
-    what is sent says itself when it has come (`packets.py`); of numbers of 16 or 32 bits, a multiple of 4 bytes.
+    what is sent says itself when it has come (`packets.py`); of numbers of 16 or 32 bits, a multiple of 4 bytes. By
+    default NVIDIA GPUs do so with small tensors, unless `algorithm` or `plan` is given.
     """
 
     def __init__(
@@ -43,17 +44,19 @@ class AllReduce(Packed):
         dtype: torch.dtype,
         *,
         algorithm: Algorithm | None = None,
-        packets: bool = False,
+        packets: bool | None = None,
         plan: Plan | None = None,
     ) -> None:
-        self.shape, self._packets, count, pes = shape, packets, math.prod(shape), shmem.n_pes()
-        self.algorithm = algorithm or ("one-shot" if packets else algorithm_for(count * dtype.itemsize, pes))
+        self.shape, count, pes = shape, math.prod(shape), shmem.n_pes()
+        nbytes, told = count * dtype.itemsize, algorithm is not None or plan is not None
+        self.packets = by_packets(packets, nbytes, dtype, summed=True, told=told)
+        self.algorithm = algorithm or ("one-shot" if self.packets else algorithm_for(nbytes, pes))
         if self.algorithm not in get_args(Algorithm):
             detail = f"algorithm is {algorithm!r}; it must be one of {', '.join(get_args(Algorithm))}"
             raise ArgumentError(op="AllReduce", detail=detail)
         accumulator = accumulator_of(dtype)
         one = self.algorithm == "one-shot"
-        if packets:
+        if self.packets:
             if not one:
                 raise ArgumentError(op="AllReduce", detail="packets are for one-shot; two-shot has signals")
             self._pack(shape, dtype, plan, summed=True)
@@ -77,5 +80,5 @@ class AllReduce(Packed):
         """The sum of everyone's `source`; valid until the next call. `source` is not changed, unless it is `result`."""
         check_operand("AllReduce", "source", source, self.shape, self.dtype)
         source = source.contiguous()
-        self._launch(word_aligned(source) if self._packets else source)
+        self._launch(word_aligned(source) if self.packets else source)
         return self.result

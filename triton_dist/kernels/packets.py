@@ -8,8 +8,8 @@ Who reads a packet of this call has its data: no fence keeps the data before a s
 price of twice the bytes. NCCL calls that its LL protocol. A call ends only after packets of the same call have come
 from every PE, so the rule of `Exchange` holds: staging memory exists twice, used in turn.
 
-Executed on the host, and on simulated GPUs; for real ones compiled, and its PTX read (each packet is stored and loaded
-by a half of a 128-bit access). Nobody has measured it, so no operation chooses it by itself.
+In PTX each packet is stored and loaded by a half of a 128-bit access. The loads are volatile, the stores are plain
+ones: that an aligned word comes at once is so in hardware, PTX says it of stronger stores only.
 """
 
 from __future__ import annotations
@@ -24,15 +24,19 @@ import triton.language as tl
 
 import triton_dist
 import triton_dist.language as dl
-from triton_dist import shmem
+from triton_dist import backends, shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.counted import Counted, Plan, call_done, call_number, plan_for
+from triton_dist.kernels.counted import Counted, Plan, call_done, call_number, multiprocessors_of, plan_for
 from triton_dist.kernels.reduction import ONE_SHOT, accumulator_of
 from triton_dist.kernels.repeated import EACH_TIME
 from triton_dist.language.extra.language_extra import __syncthreads
 
 WORD = 4
 """Bytes of data in a packet."""
+SUMMED = (2, 4)
+"""Bytes of the numbers that are summed by packets."""
+WARP_WORDS = 128
+"""What a warp does at a time."""
 
 
 @triton.jit
@@ -187,13 +191,29 @@ def words_of(op: str, shape: tuple[int, ...], dtype: torch.dtype, summed: bool) 
     if nbytes % WORD:
         detail = f"packets=True is for a multiple of {WORD} bytes; {shape} of {dtype} is {nbytes}"
         raise ArgumentError(op=op, detail=detail)
-    if summed and dtype.itemsize not in (2, 4):
+    if summed and dtype.itemsize not in SUMMED:
         raise ArgumentError(op=op, detail=f"packets=True sums numbers of 16 or 32 bits; {dtype} has others")
     return nbytes // WORD
 
 
+def by_packets(asked: bool | None, nbytes: int, dtype: torch.dtype, *, summed: bool, told: bool) -> bool:
+    """Whether a collective goes by packets: as `asked`, or if that is None, by the bytes that go to each other PE.
+
+    `told`: it was told of another way, or of a plan, which counts in elements where packets count in words.
+    """
+    if asked is not None:
+        return asked
+    fits = nbytes % WORD == 0 and (not summed or dtype.itemsize in SUMMED)
+    most = 0 if shmem.device().type == "cpu" else backends.active().packet_bytes
+    return fits and not told and 0 < (shmem.n_pes() - 1) * nbytes <= most
+
+
 def packet_plan(words: int, plan: Plan | None) -> Plan:
     """Each piece is a block: there is nothing to begin while it is on its way."""
+    if plan is None and shmem.device().type != "cpu":
+        # One warp sums what it looks for without a barrier.
+        programs = min(triton.cdiv(words, WARP_WORDS), 4 * multiprocessors_of(shmem.device()))
+        return Plan(programs, WARP_WORDS, WARP_WORDS, warps=1)
     plan = plan or plan_for(words, WORD)
     return replace(plan, piece=plan.block)
 

@@ -12,7 +12,7 @@ from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Plan, plan_for
 from triton_dist.kernels.exchange import check_content, check_operand
 from triton_dist.kernels.overlap import apart, overlap
-from triton_dist.kernels.packets import WORD, Packed, word_aligned
+from triton_dist.kernels.packets import WORD, Packed, by_packets, word_aligned
 from triton_dist.kernels.reduction import SCATTER, accumulator_of, pull_reduction_kernel, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME
 
@@ -27,17 +27,20 @@ class ReduceScatter(Packed):
     read where they lie. So no memory is needed for what comes, and less is read and written: better where PEs share
     the memory's bandwidth. Parts that are elsewhere are copied to `input` first. By default PEs that share a GPU pull
     large parts, and others push. `packets`: what is pushed says itself when it has come (`packets.py`); of numbers of
-    16 or 32 bits, a multiple of 4 bytes a part.
+    16 or 32 bits, a multiple of 4 bytes a part. By default NVIDIA GPUs do so with small parts, unless `pull` or `plan`
+    is given.
     """
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: torch.dtype, *, pull: bool | None = None, packets: bool = False,
+        self, shape: tuple[int, ...], dtype: torch.dtype, *, pull: bool | None = None, packets: bool | None = None,
         plan: Plan | None = None,
     ) -> None:  # fmt: skip
         count, pes = math.prod(shape), shmem.n_pes()
-        self.shape, self._whole, self._packets = shape, (pes, *shape), packets
+        self.shape, self._whole = shape, (pes, *shape)
+        told = pull is not None or plan is not None
+        self.packets = by_packets(packets, count * dtype.itemsize, dtype, summed=True, told=told)
         self.input: torch.Tensor | None = None
-        if packets:
+        if self.packets:
             if pull:
                 raise ArgumentError(op="ReduceScatter", detail="packets are pushed: either packets or pull is True")
             self._pack(shape, dtype, plan, summed=True)
@@ -68,7 +71,7 @@ class ReduceScatter(Packed):
             out = self.result
         else:
             self._check_out(out)
-        if self._packets:
+        if self.packets:
             into = self.result if out.data_ptr() % WORD else out
             self._launch(word_aligned(parts.contiguous()), into)
             return out if into is out else out.copy_(into)

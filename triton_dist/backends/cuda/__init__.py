@@ -29,6 +29,8 @@ class CudaBackend(Backend):
         signal_ops={"int64": SET_ADD, "uint64": SET_ADD},
         wait_dtypes=frozenset({"int32", "uint32", "int64", "uint64"}),
     )
+    # On H200s, linked by NVLink or shared: with 2 and 4 PEs; from 1 MiB on a fence and a signal take less.
+    packet_bytes = 768 << 10
     host_library = "triton_dist.backends.cuda.simulate"
 
     def device_libraries(self, module: ModuleOp, target: Any, given: Mapping[str, str]) -> Sequence[tuple[str, str]]:

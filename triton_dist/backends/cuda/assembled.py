@@ -26,6 +26,8 @@ _LABEL = re.compile(r"\$L__BB")
 _SYMBOL = re.compile(r"\[(\w+)(?:\+\d+)?\]")
 _FOREIGN = re.compile(r'[%"\\]|\$(?!\d)|\b(?:ret|call\w*|param|local|shared|bar)\b')
 """What has no place in such a block."""
+_LOOK_UPS = ("nvshmem_ptr",)
+"""Whose loads are harmless: of a table by PE, the same for every address that can be reached."""
 _LETTERS = {"i64": "l", "i32": "r"}
 _FLAGS = ("nvptx-mad-wide-opt",)
 """Triton's own, which stay set once it has compiled a kernel: the text must not depend on whether it has."""
@@ -65,7 +67,7 @@ def _assembly(function: str, pieces: Pieces, arch: int) -> str | None:
     except TypeError:  # From Triton 3.9 on there is one more: whether to canonicalise addresses.
         ptx = llvm.translate_to_asm(*arguments, False)
     block = _inline(ptx, known=pieces.closure([]))
-    return None if block is None else f"{{ {faster(block)}}}"
+    return None if block is None else f"{{ {faster(block, straight=function in _LOOK_UPS)}}}"
 
 
 def _inline(ptx: str, known: Sequence[str]) -> str | None:
