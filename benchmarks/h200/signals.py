@@ -52,7 +52,7 @@ def spin_kernel(flag_ptr, rounds):
 ROUNDS = 2000
 IDLE_SECONDS = 0.05
 PLACES = 16
-"""Of the signals, a page and a bit apart: a GPU's L2 cache has two halves, and one is nearer to the program."""
+"""Of the signals, a page and a bit apart: a round trip takes longer at some (a GPU's L2 cache has two halves)."""
 APART = 528
 
 
