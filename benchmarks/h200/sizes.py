@@ -222,17 +222,6 @@ def push(meeting: Meeting) -> None:
     table.row(Case(meeting, KINDS[0], 64 << 20).row())
 
 
-def packet_plans(count: int) -> Iterator[Plan | None]:
-    """The same for packets, of two elements each: a program of one warp needs no barrier."""
-    yield None
-    sms = torch.cuda.get_device_properties(shmem.device()).multi_processor_count
-    for block, warps in ((64, 1), (128, 1), (256, 1), (256, 2), (512, 4), (1024, 4), (1024, 8), (2048, 8), (4096, 16)):
-        pieces = -(-count // 2 // block)
-        for programs in (sms, 2 * sms, 4 * sms):
-            if programs == sms or pieces > programs // 2:
-                yield Plan(min(programs, pieces), block, block, warps)
-
-
 def plans(count: int) -> Iterator[Plan | None]:
     """What might be better than the plan by size."""
     yield None
@@ -254,6 +243,17 @@ def plans(count: int) -> Iterator[Plan | None]:
             if plan not in seen:
                 seen.add(plan)
                 yield plan
+
+
+def packet_plans(count: int) -> Iterator[Plan | None]:
+    """The same for packets, of two elements each: a program of one warp needs no barrier."""
+    yield None
+    sms = torch.cuda.get_device_properties(shmem.device()).multi_processor_count
+    for block, warps in ((64, 1), (128, 1), (256, 1), (256, 2), (512, 4), (1024, 4), (1024, 8), (2048, 8), (4096, 16)):
+        pieces = -(-count // 2 // block)
+        for programs in (sms, 2 * sms, 4 * sms):
+            if programs == sms or pieces > programs // 2:
+                yield Plan(min(programs, pieces), block, block, warps)
 
 
 def explore(meeting: Meeting, largest: int, clock: Clock) -> None:

@@ -188,12 +188,16 @@ def words_of(op: str, shape: tuple[int, ...], dtype: torch.dtype, summed: bool) 
     `summed`: numbers that are added up must not lie across two packets.
     """
     nbytes = math.prod(shape) * dtype.itemsize
-    if nbytes % WORD:
-        detail = f"packets=True is for a multiple of {WORD} bytes; {shape} of {dtype} is {nbytes}"
-        raise ArgumentError(op=op, detail=detail)
-    if summed and dtype.itemsize not in SUMMED:
-        raise ArgumentError(op=op, detail=f"packets=True sums numbers of 16 or 32 bits; {dtype} has others")
+    if detail := _obstacle(nbytes, dtype, summed):
+        raise ArgumentError(op=op, detail=f"{detail}; {shape} of {dtype} is {nbytes} bytes")
     return nbytes // WORD
+
+
+def _obstacle(nbytes: int, dtype: torch.dtype, summed: bool) -> str:
+    """Why that cannot go by packets; empty if it can."""
+    if nbytes % WORD:
+        return f"packets=True is for a multiple of {WORD} bytes"
+    return "packets=True sums numbers of 16 or 32 bits" if summed and dtype.itemsize not in SUMMED else ""
 
 
 def by_packets(asked: bool | None, nbytes: int, dtype: torch.dtype, *, summed: bool, told: bool) -> bool:
@@ -203,9 +207,9 @@ def by_packets(asked: bool | None, nbytes: int, dtype: torch.dtype, *, summed: b
     """
     if asked is not None:
         return asked
-    fits = nbytes % WORD == 0 and (not summed or dtype.itemsize in SUMMED)
     most = 0 if shmem.device().type == "cpu" else backends.active().packet_bytes
-    return fits and not told and 0 < (shmem.n_pes() - 1) * nbytes <= most
+    small = 0 < (shmem.n_pes() - 1) * nbytes <= most
+    return small and not told and not _obstacle(nbytes, dtype, summed)
 
 
 def packet_plan(words: int, plan: Plan | None) -> Plan:
