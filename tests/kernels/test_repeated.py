@@ -129,14 +129,14 @@ def test_the_back_ends_own_way_is_taken(monkeypatch: pytest.MonkeyPatch, memory:
     launch = Repeated(kernel, 3, [7, EACH_TIME], 4)
     launch(memory)
     launch(memory[4:])
-    assert calls == [(3, [7, EACH_TIME], [1]), (5, [at + 16])]
+    assert calls == [(3, [7, EACH_TIME], [1]), (5, (at + 16,))]
     assert not kernel.fast
 
 
 def test_a_launch_that_was_heard_leaves_the_variant_of_the_last_one(
     monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor
 ) -> None:
-    """The tensor of the last launch is recognised by its address; it must not meet another alignment's variant."""
+    """A tensor is recognised by its address; it must not meet another alignment's variant."""
     from triton import knobs
 
     on_a_gpu(monkeypatch)
@@ -147,8 +147,69 @@ def test_a_launch_that_was_heard_leaves_the_variant_of_the_last_one(
     with monkeypatch.context() as heard:
         heard.setattr(knobs.runtime, "launch_enter_hook", lambda metadata: None)
         launch(memory)
-    launch(memory[1:])
+        assert not launch.again(memory[1:])
+    assert not launch.again(memory)
+    assert launch.again(memory[1:])
     assert kernel.fast == [(2, at + 4), ((3, 1, 1), 1, at), (2, at + 4)]
+
+
+def test_tensors_like_those_of_a_launch_are_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor
+) -> None:
+    on_a_gpu(monkeypatch)
+    kernel, at = FakeKernel(), memory.data_ptr()
+    first, other, out = memory[:16].view(4, 4), memory[16:32].view(4, 4), memory[32:36]
+    launch = Repeated(kernel, 3, [EACH_TIME, 7, EACH_TIME], 4)
+    assert not launch.again(first, out)
+    for operand in (first, first, other):
+        launch(operand, out)
+    kernel.fast.clear()
+    assert launch.again(first, out)
+    assert launch.again(other, out)
+    assert launch.again(first.detach(), out.view(2, 2))
+    assert kernel.fast == [(1, at + begin, 7, at + 128) for begin in (0, 64, 0)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.view(16),
+        lambda t: t.view(torch.int32),
+        lambda t: t.t(),
+        lambda t: torch._neg_view(t),
+        lambda t: t.view(16)[4:].view(3, 4),
+        lambda t: t.to_sparse(),
+        lambda t: t.detach().requires_grad_(),
+        lambda t: t.numpy(),
+        lambda t: t.data_ptr(),
+        lambda t: None,
+    ],
+    ids=["shape", "dtype", "strides", "sign", "address", "sparse", "gradient", "numpy", "int", "None"],
+)
+def test_what_differs_from_tensors_of_a_launch_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor, change: Callable[[torch.Tensor], Any]
+) -> None:
+    on_a_gpu(monkeypatch)
+    kernel, operand = FakeKernel(), memory[:16].view(4, 4)
+    launch = Repeated(kernel, 3, [EACH_TIME], 4)
+    for _ in range(2):
+        launch(operand)
+    kernel.fast.clear()
+    assert not launch.again(change(operand))
+    assert not launch.again(operand, memory)
+    assert not kernel.fast
+    assert launch.again(operand)
+
+
+def test_addresses_are_forgotten_before_they_are_too_many(
+    monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor
+) -> None:
+    on_a_gpu(monkeypatch)
+    monkeypatch.setattr(repeated, "MOST_SEEN", 2)
+    launch = Repeated(FakeKernel(), 3, [EACH_TIME], 4)
+    for begin in (0, 4, 8, 12):
+        launch(memory[begin:])
+    assert [launch.again(memory[begin:]) for begin in (0, 4, 8, 12)] == [False, False, False, True]
 
 
 def test_a_tensor_of_another_device_is_refused(monkeypatch: pytest.MonkeyPatch, memory: torch.Tensor) -> None:
@@ -194,6 +255,9 @@ def test_a_view_of_the_last_tensor_that_says_more_is_looked_at(
     launch(torch._neg_view(memory))  # with its sign: elsewhere
     assert [call[1] for call in kernel.fast[:2]] == [memory.data_ptr()] * 2
     assert kernel.fast[-1][1] != memory.data_ptr()
-    launch(memory)
-    with forward_ad.dual_level(), pytest.raises(ArgumentError, match="tangent"):
-        launch(forward_ad.make_dual(memory, torch.ones_like(memory)))
+    assert launch.again(memory)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(memory, torch.ones_like(memory))
+        assert not launch.again(dual)
+        with pytest.raises(ArgumentError, match="tangent"):
+            launch(dual)

@@ -124,7 +124,9 @@ def plan_for(count: int, itemsize: int, overlapped: bool = True) -> Plan:
 class Counted(Collective):
     """Owns the memory of a counted collective: symmetric staging memory (twice), signals, the number of the call."""
 
-    _launch: Callable[..., None]
+    _launch: Callable[..., object]
+    _again: Callable[..., bool]
+    """`Repeated.again`, with what a call is given."""
 
     def __init__(
         self, stage: Sequence[int], dtype: torch.dtype, count: int, phases: int, plan: Plan,
@@ -148,9 +150,9 @@ class Counted(Collective):
             self._symmetric.append(self._signals)
         self._stage = self._make_symmetric((2, *stage), staged)
 
-    def _gone(self, *_: torch.Tensor) -> None:
+    def _gone(self, *_: torch.Tensor) -> bool:
         with self._alone:  # says why not
-            pass
+            return True
 
     def _make_symmetric(self, shape: Sequence[int], dtype: torch.dtype | None = None) -> torch.Tensor:
         made = shmem.create_tensor(shape, dtype or self.dtype)
@@ -160,10 +162,12 @@ class Counted(Collective):
     def _repeated(
         self, kernel: triton.JITFunction, arguments: Sequence[object], apart: Sequence[torch.Tensor] | None = None
     ) -> Callable[..., None]:
+        self._again = lambda *_: False
         if self._empty:  # on every PE
             return lambda *_: None
         launch = Repeated(kernel, self._programs, arguments, self.plan.warps, apart)
         if shmem.device().type != "cpu":  # there the look would take a part of a small call's time
+            self._again = launch.again
             return launch
 
         def alone(*tensors: torch.Tensor) -> None:
@@ -173,7 +177,7 @@ class Counted(Collective):
         return alone
 
     def _release(self) -> None:
-        self._launch = self._gone
+        self._launch = self._again = self._gone
         shmem.barrier_all()
         for tensor in reversed(self._symmetric):
             shmem.free_tensor(tensor)

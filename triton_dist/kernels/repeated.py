@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import triton
@@ -21,6 +21,10 @@ ALIGNMENT = 16
 """What Triton asks of a pointer: it compiles another variant for one that is not a multiple of it."""
 EACH_TIME = object()
 """Stands for a tensor that every launch brings."""
+MOST_SEEN = 64
+"""Addresses whose tensors need no look; memory comes from an allocator's few blocks."""
+Seen: TypeAlias = tuple[torch.Size, torch.dtype, Launch]
+"""Of the first tensor of a launch its shape and type, and the way that launch went."""
 
 
 class Repeated:
@@ -49,28 +53,42 @@ class Repeated:
         self._device = shmem.device()
         self._direct = self._device.type != "cpu" and hasattr(triton, "knobs")
         self._found: dict[tuple[bool, ...], tuple[Any, Launch]] = {}
-        self._last: Sequence[int] | None = None
+        self._seen: dict[tuple[int, ...], Seen] = {}
         if self._direct:
             self._index, self._hooks, self._stream = self._device.index, _hooks(), _streams()
 
-    def __call__(self, *tensors: torch.Tensor) -> None:
-        addresses = [tensor.data_ptr() for tensor in tensors]
-        if addresses == self._last and not (self._heard() or _may_differ(tensors[0])):
-            self._relaunch(self._stream(self._index), addresses)
-        else:
-            self._look(tensors)
+    def again(self, first: torch.Tensor, *others: torch.Tensor) -> bool:
+        """Launch, if tensors like these were launched before, and nothing in them has to be looked at: else False.
 
-    def _look(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Other tensors than last time, or somebody listens."""
+        `first` is what a caller was given, unseen. Of `others` only the address is asked.
+        """
+        try:
+            addresses = (first.data_ptr(), *[other.data_ptr() for other in others]) if others else (first.data_ptr(),)
+            shape, dtype, launch = self._seen[addresses]
+            hooks = self._hooks
+            # Torch's (private) number of levels of forward derivatives: within one, a tensor may have a tangent.
+            if (
+                first.shape != shape or first.dtype is not dtype or not first.is_contiguous()
+                or first.requires_grad or first.is_neg() or forward_ad._current_level >= 0
+                or hooks.launch_enter_hook.calls or hooks.launch_exit_hook.calls
+            ):  # fmt: skip
+                return False
+        except (LookupError, AttributeError, RuntimeError):  # others than before, no tensor, or one without memory
+            return False
+        launch(self._stream(self._index), addresses)
+        return True
+
+    def __call__(self, *tensors: torch.Tensor) -> None:
+        """Launch with tensors that are contiguous, and fit the kernel."""
         for tensor in tensors:
             check_content(self._name, "a tensor", tensor)
-        tensors = [tensors[0].resolve_neg(), *tensors[1:]]
+        tensors = (tensors[0].resolve_neg(), *tensors[1:])
         if self._apart is not None and any(overlap(tensors[0], other) for other in (*self._apart, *tensors[1:])):
-            tensors = [tensors[0].clone(), *tensors[1:]]
+            tensors = (tensors[0].clone(), *tensors[1:])
         if not self._direct:
             self._launch(tensors)
             return
-        addresses = [tensor.data_ptr() for tensor in tensors]
+        addresses = tuple([tensor.data_ptr() for tensor in tensors])
         known = tuple([address % ALIGNMENT == 0 for address in addresses])
         found = self._found.get(known)
         if found is None:
@@ -80,12 +98,14 @@ class Repeated:
         for tensor in tensors:
             if tensor.get_device() != self._index:
                 self._refuse(tensor)
-        compiled, relaunch = found
+        compiled, launch = found
         if self._heard():
             compiled[(self._programs, 1, 1)](*self._filled(self._values, addresses))
             return
-        relaunch(self._stream(self._index), addresses)
-        self._last, self._relaunch = addresses, relaunch
+        launch(self._stream(self._index), addresses)
+        if len(self._seen) == MOST_SEEN:
+            self._seen.clear()
+        self._seen[addresses] = tensors[0].shape, tensors[0].dtype, launch
 
     def _heard(self) -> bool:
         """Whether somebody, a profiler say, wants to hear of launches."""
@@ -115,12 +135,6 @@ class Repeated:
     def _refuse(self, tensor: torch.Tensor) -> None:
         detail = f"a tensor is on {tensor.device}; this PE is on {self._device}"
         raise ArgumentError(op=self._name, detail=detail)
-
-
-def _may_differ(tensor: torch.Tensor) -> bool:
-    """Whether a tensor at the address of an earlier one may say more than its memory: a sign, or a tangent."""
-    # Without that (private) number of torch's, it may always.
-    return tensor.is_neg() or getattr(forward_ad, "_current_level", 0) >= 0
 
 
 def _hooks() -> Any:

@@ -93,7 +93,8 @@ class Relaunch:
 
     def __call__(self, stream: int, addresses: Sequence[int]) -> None:
         self._stream.value = stream
-        if self._capturing():  # a graph cannot hold the launch of another
+        # A graph cannot hold the launch of another. Nothing records the default stream, 0.
+        if stream and self._capturing():
             self._fill(addresses)
             self._call(self._driver.cuLaunchKernel, *self._plain)
             return
@@ -114,7 +115,7 @@ class Relaunch:
             self._make()
         else:
             self._call(self._driver.cuGraphExecKernelNodeSetParams_v2, *self._set)
-        self._known = list(addresses)
+        self._known = addresses
 
     def _make(self) -> None:
         driver, node = self._driver, ctypes.byref(self._node)
