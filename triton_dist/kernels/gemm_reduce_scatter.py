@@ -81,17 +81,74 @@ def _store(ptr, values, row, column, M, N):
 
 @triton.jit
 def _product(
-    a, b, pe, row, column, M, N, K,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, EVEN_M: tl.constexpr, EVEN_K: tl.constexpr,
-    DESCRIBED: tl.constexpr,
+    a, b, pe, tile, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
+    EVEN_M: tl.constexpr, EVEN_K: tl.constexpr, DESCRIBED: tl.constexpr,
 ):
-    """A tile of the rows that belong to `pe`."""
+    """A tile of the rows that belong to `pe`, and its first row and column."""
+    row, column = place_tile(tile, tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP)
+    row, column = row * BLOCK_M, column * BLOCK_N
     if DESCRIBED:
         total = _dot_described(a, b, pe * M + row, column, K, BLOCK_M, BLOCK_N, BLOCK_K)
     else:
         a_ptr = a + tl.cast(pe, tl.int64) * M * K
         total = _dot(a_ptr, b, row, column, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, EVEN_M, EVEN_K)
-    return total
+    return total, row, column
+
+
+@triton.jit
+def _tell(slots, tile, target, number, OTHERS: tl.constexpr, NEAR: tl.constexpr):
+    """That a tile has come. `slots`: of the first tile; the target's own where it is near."""
+    slot = dl.signal_slot(slots, tile * OTHERS)
+    dl.notify(slot, target, signal=number, sig_op="set", comm_scope="gpu" if NEAR else "intra_node")
+
+
+@triton.jit
+def _give(
+    a, b, stage_ptr, signal_ptr, number, step, first, tiles, chunks, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
+    EVEN_M: tl.constexpr, EVEN_K: tl.constexpr, OTHERS: tl.constexpr, DESCRIBED: tl.constexpr, NEAR: tl.constexpr,
+):
+    """Tiles `first`, `first` + `chunks`, ... of what the PE that is `step` + 1 places on is to sum."""
+    target = (dl.rank() + 1 + step) % (OTHERS + 1)
+    # A PE's product number `step` has the same number where it is summed.
+    there_ptr = dl.symm_at(stage_ptr + tl.cast(step, tl.int64) * M * N, target)
+    slots = dl.signal_slot(signal_ptr, step)
+    if NEAR:
+        slots = dl.symm_at(slots, target)
+    for tile in range(first, tiles, chunks):
+        total, row, column = _product(
+            a, b, target, tile, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, GROUP, EVEN_M, EVEN_K, DESCRIBED
+        )
+        # That the tile before has come is said only now: its stores are done, and nothing waits for them.
+        if tile != first:
+            _tell(slots, tile - chunks, target, number, OTHERS, NEAR)
+        _store(there_ptr, total, row, column, M, N)
+    _tell(slots, first + (tiles - 1 - first) // chunks * chunks, target, number, OTHERS, NEAR)
+
+
+@triton.jit
+def _sum(
+    a, b, came, c_ptr, stage_ptr, slots, number, tile, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr, SUMS: tl.constexpr,
+    EVEN_M: tl.constexpr, EVEN_K: tl.constexpr, OTHERS: tl.constexpr, DESCRIBED: tl.constexpr, NEAR: tl.constexpr,
+):
+    """A tile of the own rows. `slots`: its signals, of the others."""
+    total, row, column = _product(
+        a, b, dl.rank(), tile, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, GROUP, EVEN_M, EVEN_K, DESCRIBED
+    )
+    token = dl.wait_slots(slots, OTHERS, "gpu" if NEAR else "sys", "acquire", waitValue=number)
+    if DESCRIBED:
+        theirs = dl.consume_token(came, token)
+        row_there = (number % 2).to(tl.int32) * OTHERS * M + row
+        for other in tl.range(0, OTHERS, num_stages=SUMS):
+            total += theirs.load([row_there + other * M, column]).to(tl.float32)
+        _store(c_ptr, total, row, column, M, N)
+    else:
+        _store(c_ptr, total, row, column, M, N)
+        came_ptr = dl.consume_token(stage_ptr, token)
+        tl.debug_barrier()  # the tile is read by other threads than wrote it
+        _add_up(c_ptr, came_ptr, row, column, M, N, BLOCK_M, BLOCK_N, OTHERS)
 
 
 @triton_dist.jit
@@ -108,59 +165,26 @@ def gemm_reduce_scatter_kernel(
     PEs are on one device.
     """
     number = call_number(count_ptr)
-    me = dl.rank()
-    row_blocks, column_blocks = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
-    tiles = row_blocks * column_blocks
+    tiles = tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
     chunks = tl.cdiv(tiles, CHUNK)
     half = number % 2
     stage_ptr += half * OTHERS * M * N
     signal_ptr = dl.signal_slot(signal_ptr, half * tiles * OTHERS)
-    step = tl.program_id(0) // chunks
+    program = tl.program_id(0)
+    step = program // chunks
     if step < OTHERS:
-        target = (me + 1 + step) % (OTHERS + 1)
-        # A PE's product number `step` has the same number where it is summed.
-        there_ptr = dl.symm_at(stage_ptr + tl.cast(step, tl.int64) * M * N, target)
-        slots = dl.signal_slot(signal_ptr, step)
-        if NEAR:
-            slots = dl.symm_at(slots, target)
-        first = tl.program_id(0) % chunks
-        for tile in range(first, tiles, chunks):
-            row, column = place_tile(tile, row_blocks, column_blocks, GROUP)
-            row, column = row * BLOCK_M, column * BLOCK_N
-            total = _product(
-                a, b, target, row, column, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, EVEN_M, EVEN_K, DESCRIBED
-            )
-            # That the tile before has come is said only now: its stores are done, and nothing waits for them.
-            if tile != first:
-                _tell(slots, tile - chunks, target, number, OTHERS, NEAR)
-            _store(there_ptr, total, row, column, M, N)
-        _tell(slots, first + (tiles - 1 - first) // chunks * chunks, target, number, OTHERS, NEAR)
+        _give(
+            a, b, stage_ptr, signal_ptr, number, step, program % chunks, tiles, chunks, M, N, K,
+            BLOCK_M, BLOCK_N, BLOCK_K, GROUP, EVEN_M, EVEN_K, OTHERS, DESCRIBED, NEAR,
+        )  # fmt: skip
     else:
-        tile = tl.program_id(0) - OTHERS * chunks
-        row, column = place_tile(tile, row_blocks, column_blocks, GROUP)
-        row, column = row * BLOCK_M, column * BLOCK_N
-        total = _product(a, b, me, row, column, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, EVEN_M, EVEN_K, DESCRIBED)
+        tile = program - OTHERS * chunks
         slots = dl.signal_slot(signal_ptr, tile * OTHERS)
-        token = dl.wait_slots(slots, OTHERS, "gpu" if NEAR else "sys", "acquire", waitValue=number)
-        if DESCRIBED:
-            theirs = dl.consume_token(came, token)
-            row_there = half.to(tl.int32) * OTHERS * M + row
-            for other in tl.range(0, OTHERS, num_stages=SUMS):
-                total += theirs.load([row_there + other * M, column]).to(tl.float32)
-            _store(c_ptr, total, row, column, M, N)
-        else:
-            _store(c_ptr, total, row, column, M, N)
-            came_ptr = dl.consume_token(stage_ptr, token)
-            tl.debug_barrier()  # the tile is read by other threads than wrote it
-            _add_up(c_ptr, came_ptr, row, column, M, N, BLOCK_M, BLOCK_N, OTHERS)
+        _sum(
+            a, b, came, c_ptr, stage_ptr, slots, number, tile, M, N, K,
+            BLOCK_M, BLOCK_N, BLOCK_K, GROUP, SUMS, EVEN_M, EVEN_K, OTHERS, DESCRIBED, NEAR,
+        )  # fmt: skip
     call_done(count_ptr, number)
-
-
-@triton.jit
-def _tell(slots, tile, target, number, OTHERS: tl.constexpr, NEAR: tl.constexpr):
-    """That a tile has come. `slots`: of the first tile; the target's own where it is near."""
-    slot = dl.signal_slot(slots, tile * OTHERS)
-    dl.notify(slot, target, signal=number, sig_op="set", comm_scope="gpu" if NEAR else "intra_node")
 
 
 @dataclass(frozen=True)
