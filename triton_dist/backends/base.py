@@ -154,6 +154,10 @@ class RuntimeAdapter(ABC):
     @abstractmethod
     def signal(self, signal: torch.Tensor, value: int, op: str, pe: int) -> None: ...
 
+    def agree(self, call: str) -> None:
+        """Collective: raise on every PE unless all make this `call`. Here nobody is asked."""
+        del call
+
     def create_signals(self, n: int, dtype: torch.dtype) -> torch.Tensor:
         """Collective: `n` signals of zero, at the distance that the back end's `Limits.slot_bytes` says."""
         raise self._not_yet("create_signals")

@@ -121,6 +121,17 @@ def plan_for(count: int, itemsize: int, overlapped: bool = True) -> Plan:
     return Plan(programs, max(block, min(share, most or share)), block, warps)
 
 
+def _known_to_triton(dtype: torch.dtype) -> bool:
+    try:
+        from triton._utils import canonicalize_dtype
+    except ImportError:  # Triton 3.2, which triton-ascend builds on
+        return True
+    try:
+        return bool(canonicalize_dtype(dtype))
+    except KeyError:
+        return False
+
+
 class Counted(Collective):
     """Owns the memory of a counted collective: symmetric staging memory (twice), signals, the number of the call."""
 
@@ -135,6 +146,9 @@ class Counted(Collective):
         """`count` of what a plan shares out; `staged`: its type in staging memory. No phases: no signals."""
         if dtype.is_complex:
             detail = f"Triton has no {dtype}; torch.view_as_real makes real numbers of it"
+            raise ArgumentError(op=type(self).__name__, detail=detail)
+        if not _known_to_triton(dtype):
+            detail = f"Triton has no {dtype}; a view as torch.uint8 has the same bytes"
             raise ArgumentError(op=type(self).__name__, detail=detail)
         # The end of the last piece is counted too.
         given = "what a PE gives to another" if phases else "what a PE gives to another, as words of 4 bytes,"

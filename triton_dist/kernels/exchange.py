@@ -17,6 +17,7 @@ from torch.autograd import forward_ad
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
+from triton_dist.kernels.given import made_alike
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -66,8 +67,7 @@ class Collective(AbstractContextManager["Collective"], ABC):
 
     def __init_subclass__(cls) -> None:
         if "__init__" in vars(cls):
-            # What is made in inference mode cannot be written outside of it, and calls may be anywhere.
-            setattr(cls, "__init__", torch.inference_mode(mode=False)(cls.__init__))  # noqa: B010
+            setattr(cls, "__init__", made_alike(cls.__init__))  # noqa: B010
 
     def __new__(cls, *_: object, **__: object) -> Self:
         made = super().__new__(cls)

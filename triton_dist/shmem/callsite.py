@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where a user called us: the innermost stack frame outside the runtime's own code."""
+"""Where a user called us: the innermost stack frame outside the code of the runtime and of ready-made operations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import threading
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_OWN = tuple(_PACKAGE + part for part in ("shmem" + os.sep, "testing" + os.sep, "backends" + os.sep))
+_OWN = tuple(_PACKAGE + part + os.sep for part in ("shmem", "testing", "backends", "kernels"))
 
 
 def call_site(launch: bool = False) -> str:

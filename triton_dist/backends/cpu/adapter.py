@@ -197,6 +197,11 @@ class CpuAdapter(RuntimeAdapter):
         pe.check_in_step(call, site)
         return f"{call} at {site}"
 
+    def agree(self, call: str) -> None:
+        """Collective: raise on every PE unless all make this `call`."""
+        with self._lock:
+            self._agree(call)
+
     def barrier_all(self) -> None:
         """The centralised pull barrier: write the own slot, then read each peer's until it has come this far.
 

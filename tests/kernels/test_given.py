@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""What operations are made with: things of the right kinds, and the same on every PE."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from triton_dist import shmem
+from triton_dist.errors import ArgumentError, CollectiveMismatch, NotInitialized, TritonDistError
+from triton_dist.kernels import (
+    AllGather,
+    AllGatherGemm,
+    AllGatherMatmul,
+    AllReduce,
+    GemmAllReduce,
+    GemmReduceScatter,
+    MatmulAllReduce,
+    MatmulReduceScatter,
+    ProducerConsumer,
+    ReduceScatter,
+)
+from triton_dist.kernels.counted import Plan
+from triton_dist.testing import run_pes
+
+F32 = torch.float32
+COLLECTIVES = AllGather, AllReduce, ReduceScatter
+GEMMS = AllGatherGemm, AllGatherMatmul, GemmReduceScatter, MatmulAllReduce, MatmulReduceScatter
+
+Make = Callable[[], object]
+Case = tuple[str, Make]
+
+
+def made(kind: Callable[..., object], *arguments: Any, **options: Any) -> Make:
+    return lambda: kind(*arguments, **options)
+
+
+def shapes() -> list[Case]:
+    text = "shape is {!r}; it must be a tuple of whole numbers, 0 or more"
+    wrong = 4, (-1,), (-4, -1), (2.0,), (True,), "ab", None, (4, "4")
+    return [
+        (f"{kind.__name__}: {text.format(shape)}", made(kind, shape, F32)) for kind in COLLECTIVES for shape in wrong
+    ]
+
+
+def sizes() -> list[Case]:
+    text = "{} is {!r}; it must be a whole number, 0 or more"
+    cases = []
+    for kind in (*GEMMS, GemmAllReduce, ProducerConsumer):
+        names = [name for name, p in inspect.signature(kind).parameters.items() if p.default is inspect.Parameter.empty]
+        for wrong in (-4, 4.0, "4", True, None, (4,)):
+            arguments = [wrong] * len(names) if kind is GemmAllReduce else [wrong] * (len(names) - 1) + [F32]
+            cases.append((f"{kind.__name__}: {text.format(names[0], wrong)}", made(kind, *arguments)))
+    return cases
+
+
+def dtypes() -> list[Case]:
+    text = "dtype is {!r}; it must be a torch.dtype, torch.float32 say"
+    of_shape = [(kind, [(4,)]) for kind in COLLECTIVES]
+    of_sizes: list[tuple[Any, list[Any]]] = [(kind, [4, 4]) for kind in GEMMS]
+    return [
+        (f"{kind.__name__}: {text.format(wrong)}", made(kind, *arguments, wrong))
+        for kind, arguments in [*of_shape, *of_sizes, (ProducerConsumer, [4])]
+        for wrong in ("float32", float, None)
+    ]
+
+
+PLAN = 1, 16, 16
+OPTIONS: list[Case] = [
+    ("AllGather: packets is 'no'; it must be True or False, or None", made(AllGather, (4,), F32, packets="no")),
+    ("AllReduce: packets is 0; it must be True or False, or None", made(AllReduce, (4,), F32, packets=0)),
+    ("AllGather: direct is 1; it must be True or False, or None", made(AllGather, (4,), F32, direct=1)),
+    ("ReduceScatter: pull is 'no'; it must be True or False, or None", made(ReduceScatter, (4,), F32, pull="no")),
+    ("AllReduce: plan is (1, 16, 16); it must be a Plan, or None", made(AllReduce, (4,), F32, plan=PLAN)),
+    ("GemmReduceScatter: tiles is 3; it must be a Tiles, or None", made(GemmReduceScatter, 4, 4, F32, tiles=3)),
+    ("MatmulReduceScatter: pieces is 2.0; it must be a whole number, or None",
+        made(MatmulReduceScatter, 4, 4, F32, pieces=2.0)),
+    ("AllGatherMatmul: first is True; it must be a whole number, or None",
+        made(AllGatherMatmul, 4, 4, F32, first=True)),
+    ("AllGather: Triton has no torch.float8_e8m0fnu; a view as torch.uint8 has the same bytes",
+        made(AllGather, (4,), torch.float8_e8m0fnu)),
+    ("AllGather: Triton has no torch.uint4; a view as torch.uint8 has the same bytes",
+        made(AllGather, (4,), torch.uint4, packets=True)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("message", "make"), [*shapes(), *sizes(), *dtypes(), *OPTIONS], ids=lambda case: str(case)[:60]
+)
+def test_what_is_of_another_kind(message: str, make: Make) -> None:
+    def call() -> str:
+        with pytest.raises(ArgumentError) as caught:
+            make()
+        return str(caught.value)
+
+    assert run_pes(call, 1) == [message]
+
+
+def test_whole_numbers_and_shapes_of_other_types() -> None:
+    number: Any = type("Number", (), {"__index__": lambda self: 4})()
+    shapes: tuple[Any, ...] = (4,), [4], torch.Size([4]), (number,)
+
+    def call() -> None:
+        for shape in shapes:
+            reduce = AllReduce(shape, F32)
+            assert reduce.shape == (4,)
+            assert reduce(torch.ones(4)).tolist() == [2.0] * 4
+            reduce.free()
+        op = MatmulAllReduce(number, number, F32)
+        assert torch.equal(op(torch.eye(4), torch.eye(4)), 2 * torch.eye(4))
+        op.free()
+
+    run_pes(call, 2)
+
+
+# Alike on every PE
+
+PAIRS: dict[str, tuple[Make, Make]] = {
+    "type": (made(AllReduce, (8,), F32, packets=True), made(AllReduce, (8,), torch.int32, packets=True)),
+    "operation": (made(ReduceScatter, (8,), F32), made(AllReduce, (8,), F32, algorithm="one-shot")),
+    "packets": (made(AllGather, (8,), F32, packets=True), made(AllGather, (8,), F32, packets=False)),
+    "plan": (made(AllGather, (64,), F32, plan=Plan(2, 16, 16)), made(AllGather, (64,), F32, plan=Plan(4, 16, 16))),
+    "size": (made(MatmulAllReduce, 4, 8, F32), made(MatmulAllReduce, 8, 4, F32)),
+    "blocks": (made(GemmAllReduce, 4, 4), made(GemmAllReduce, 4, 4, blocks=(64, 64, 16))),
+}
+
+
+@pytest.mark.parametrize("what", PAIRS)
+def test_pes_that_make_different_operations(what: str) -> None:
+    """Some of these ask for equal memory: they would go on to wrong numbers, or wait for ever."""
+    raised: list[str] = []
+
+    def call() -> None:
+        try:
+            PAIRS[what][shmem.my_pe()]()
+        except CollectiveMismatch as error:
+            raised.append(str(error))
+            raise
+
+    with pytest.raises(TritonDistError):
+        run_pes(call, 2)
+    assert raised
+    for line, pe in zip(raised[0].splitlines()[1:], range(2), strict=True):
+        assert line.startswith(f"  PE {pe}: ")
+        assert re.search(r": (All|Reduce|Matmul|Gemm)\w+\(.*\) at \S*test_given\.py:\d+", line)
+
+
+def test_an_error_names_the_line_that_made_the_operation() -> None:
+    def call() -> None:
+        with pytest.raises(TritonDistError, match=r"test_given\.py:\d+: create_\w+\(.* needs \d+ bytes"):
+            AllGather((1 << 26,), F32)
+
+    run_pes(call, 1, heap_size=1 << 20)
+
+
+@pytest.mark.parametrize("kind", COLLECTIVES)
+def test_without_init(kind: Callable[..., object]) -> None:
+    with pytest.raises(NotInitialized, match=rf"{kind.__name__}\(\(4,\), torch.float32"):
+        kind((4,), F32)

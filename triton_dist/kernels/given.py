@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""What an operation is made with: things of the kinds that its `__init__` declares, alike on every PE."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import types
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from triton_dist import shmem
+from triton_dist.errors import ArgumentError, NotInitialized
+
+Init = Callable[..., None]
+
+
+def made_alike(init: Init) -> Init:
+    """Of an operation's `__init__`: what it is given is looked at, then the PEs agree on it.
+
+    PEs whose operations differ, but ask for as much memory, would add up numbers of different types, or wait for ever.
+    """
+    signature = inspect.signature(init)
+
+    @functools.wraps(init)
+    def make(op: object, /, *args: Any, **kwargs: Any) -> None:
+        # What is made in inference mode cannot be written outside of it, and calls may be anywhere.
+        with torch.inference_mode(mode=False):
+            if type(op).__init__ is make:  # not that of a base
+                name, given = type(op).__name__, signature.bind(op, *args, **kwargs)
+                _check(name, init, given)
+                _agree(name, given)
+                args, kwargs = given.args[1:], given.kwargs
+            init(op, *args, **kwargs)
+
+    return make
+
+
+def _check(op: str, init: Init, given: inspect.BoundArguments) -> None:
+    """Raise where something is not of the kind that is declared; sizes and shapes become plain numbers."""
+    hints = _hints(init)
+    for name, value in given.arguments.items():
+        hint = hints.get(name)
+        if hint == tuple[int, ...]:
+            given.arguments[name] = _shape(op, name, value)
+        elif hint is int and given.signature.parameters[name].default is inspect.Parameter.empty:
+            given.arguments[name] = _size(op, name, value)
+        elif hint is not None:
+            _check_kind(op, name, value, hint)
+
+
+@functools.cache
+def _hints(init: Init) -> dict[str, Any]:
+    return typing.get_type_hints(init)
+
+
+def _shape(op: str, name: str, value: Any) -> tuple[int, ...]:
+    sizes = [_whole(size) for size in value] if isinstance(value, Sequence) and not isinstance(value, str) else [None]
+    if any(size is None or size < 0 for size in sizes):
+        raise ArgumentError(op=op, detail=f"{name} is {value!r}; it must be a tuple of whole numbers, 0 or more")
+    return tuple(size for size in sizes if size is not None)
+
+
+def _size(op: str, name: str, value: Any) -> int:
+    size = _whole(value)
+    if size is None or size < 0:
+        raise ArgumentError(op=op, detail=f"{name} is {value!r}; it must be a whole number, 0 or more")
+    return size
+
+
+def _whole(value: Any) -> int | None:
+    """Of any type of whole numbers, numpy's say."""
+    return None if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
+
+
+_WORDS = {torch.dtype: "a torch.dtype, torch.float32 say", int: "a whole number", bool: "True or False"}
+
+
+def _check_kind(op: str, name: str, value: Any, hint: Any) -> None:
+    optional = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    kinds = [kind for kind in (typing.get_args(hint) if optional else (hint,)) if kind is not types.NoneType]
+    # Of several kinds, and of literals, the operation itself says which it takes; a number, in which range.
+    if len(kinds) != 1 or not isinstance(kinds[0], type) or (optional and value is None) or hint is int:
+        return
+    if not isinstance(value, kinds[0]) or (kinds[0] is int and isinstance(value, bool)):
+        wanted = _WORDS.get(kinds[0], f"a {kinds[0].__name__}") + (", or None" if optional else "")
+        raise ArgumentError(op=op, detail=f"{name} is {value!r}; it must be {wanted}")
+
+
+def _agree(op: str, given: inspect.BoundArguments) -> None:
+    """Collective: raise on every PE unless all make this operation."""
+    given.apply_defaults()
+    shown = []
+    for name, value in [*given.arguments.items()][1:]:
+        named = given.signature.parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
+        if value is not None:
+            shown.append(f"{name}={value!r}" if named else repr(value))
+    call = f"{op}({', '.join(shown)})"
+    if not shmem.initialized():
+        raise NotInitialized(call=call)
+    shmem.adapter().agree(call)
