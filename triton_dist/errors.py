@@ -409,6 +409,16 @@ class WaitTimeout(KernelAborted):
     )
 
 
+class PollTimeout(WaitTimeout):
+    """In a loop that a kernel polls with, rather than in a `wait`."""
+
+    template = (
+        "PE {pe}, program {program}, {where}: waited {seconds:.1f} s in a loop of the kernel that reads memory until "
+        "it changes. Check that some PE writes there: do all PEs make the same calls in the same order? "
+        "TRITON_DIST_WAIT_TIMEOUT sets the deadline in seconds."
+    )
+
+
 class PeerDied(KernelAborted):
     template = "PE {pe}: PE {dead} is gone ({detail}), so {what} cannot finish."
 

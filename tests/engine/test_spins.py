@@ -117,7 +117,7 @@ def test_each_program_waits_for_one_that_starts_later(form: str) -> None:
 def test_it_sees_the_deadline(form: str) -> None:
     kernel, constants = FORMS[form]
     flags, out, progress = (torch.zeros(4, dtype=torch.int32) for _ in range(3))
-    with knobs.scope(wait_timeout=0.2), pytest.raises(errors.WaitTimeout):
+    with knobs.scope(wait_timeout=0.2), pytest.raises(errors.PollTimeout, match="in a loop of the kernel"):
         kernel[(2,)](flags, out, progress, **constants)
 
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from triton_dist import backends, knobs, shmem
-from triton_dist.errors import ArgumentError, WaitTimeout
+from triton_dist.errors import ArgumentError, PollTimeout
 from triton_dist.kernels import AllGather, AllReduce, ReduceScatter, packets
 from triton_dist.kernels.all_reduce import algorithm_for
 from triton_dist.kernels.counted import Plan
@@ -212,7 +212,7 @@ def test_packets_that_never_come() -> None:
             assert over.wait(60)
             return
         try:
-            with knobs.scope(wait_timeout=0.3), pytest.raises(WaitTimeout):
+            with knobs.scope(wait_timeout=0.3), pytest.raises(PollTimeout, match="same calls in the same order"):
                 op(torch.zeros(8))
         finally:
             over.set()

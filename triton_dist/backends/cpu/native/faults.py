@@ -29,15 +29,13 @@ def explain(
 ) -> Exception:
     """The exception for a fault of `kernel`."""
     where = sites[fault.site] if 0 <= fault.site < len(sites) else f"in {kernel}"
-    common = {"pe": fault.pe, "program": _program(fault.program, grid), "where": where}
+    common: dict[str, Any] = {"pe": fault.pe, "program": _program(fault.program, grid), "where": where}
     if fault.code == TIMED_OUT:
-        return errors.WaitTimeout(
-            **common,
-            seconds=fault.detail / 1e9,
-            slot=_vendors(device, fault.slot) or _describe(fault.slot),
-            expected=fault.expected,
-            seen=fault.seen,
-        )
+        common["seconds"] = fault.detail / 1e9
+        slot = _vendors(device, fault.slot) or (_describe(fault.slot) if fault.slot else "")
+        if not slot:  # the engine does not know what the loop compares
+            return errors.PollTimeout(**common)
+        return errors.WaitTimeout(**common, slot=slot, expected=fault.expected, seen=fault.seen)
     if fault.code == ABORTED and fault.detail == state.PEER_DIED:
         what = f"{kernel} (program {common['program']}, {where})"
         return errors.PeerDied(pe=fault.pe, dead=device.dead_pe, detail=_death_of(device.dead_pe), what=what)
@@ -95,8 +93,6 @@ def _vendors(device: state.DeviceState, address: int) -> str | None:
 
 def _describe(address: int) -> str:
     """Which tensor an address belongs to, if the symmetric heap knows it."""
-    if not address:
-        return "of the kernel's own polling loop"
     try:
         from triton_dist import shmem
 
