@@ -351,3 +351,17 @@ def test_ctrl_c_reaches_a_waiting_kernel(tmp_path: Path) -> None:
     child.send_signal(signal.SIGINT)
     out, _ = child.communicate(timeout=30)
     assert "interrupted" in out
+
+
+@pytest.mark.parametrize("n", [1 << 40, (1 << 32) + 1, -(1 << 40)])
+def test_more_signals_than_32_bits_count_are_not_taken_for_fewer(n: int) -> None:
+    """What was cut off would leave none to wait for, or one."""
+
+    def pe() -> None:
+        signals = shmem.create_signals(1)
+        signals.fill_(1)
+        with knobs.scope(wait_timeout=0.3):
+            wait_for_some[(1,)](signals, n)
+
+    with pytest.raises(errors.BadCountInKernel if n < 0 else errors.KernelAborted):
+        testing.run_pes(pe, 1)

@@ -123,7 +123,18 @@ def count(op: str, argument: str, value: Any, type_: DType, semantic: Any) -> Te
         if not 0 <= number < 1 << (type_.primitive_bitwidth - 1):
             raise NotAnInteger(op=op, argument=argument, expected=expected, got=number)
         return semantic.scalar_constant(number, type_)
-    return semantic.cast(integer(op, argument, value, expected), type_)
+    return semantic.cast(_kept_large(integer(op, argument, value, expected), type_, semantic), type_)
+
+
+def _kept_large(number: Tensor, type_: DType, semantic: Any) -> Tensor:
+    """A number that `type_` may be too narrow for, as its nearest there: what is cut off could leave nothing."""
+    if number.dtype.primitive_bitwidth <= type_.primitive_bitwidth:
+        return number
+    most = semantic.scalar_constant((1 << (type_.primitive_bitwidth - 1)) - 1, number.dtype)
+    number = semantic.minimum(number, most, tl.PropagateNan.NONE)
+    if number.dtype.is_int_signed():  # below 0 is an error of its own
+        number = semantic.maximum(number, semantic.scalar_constant(-1, number.dtype), tl.PropagateNan.NONE)
+    return number
 
 
 def rank(op: str, argument: str, value: Any, semantic: Any) -> Tensor:
