@@ -15,6 +15,8 @@ import torch
 from common import Clock, Meeting, doing, run_main
 
 from triton_dist import shmem
+from triton_dist.errors import CollectiveMismatch
+from triton_dist.kernels import AllReduce
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -40,6 +42,27 @@ def examples(rounds: int) -> None:
         with doing("example", name):
             way(example(name).check)
         say(f"example {name}: {rounds} rounds, {time.perf_counter() - began:.1f} s: right")
+
+
+def mistakes() -> int:
+    """Calls in which PE 0 differs: how many go unnoticed by a PE."""
+    first = shmem.my_pe() == 0
+    ones, others = (shmem.create_tensor((16,), torch.float32) for _ in range(2))
+    calls = {
+        "create_tensor": lambda: shmem.create_tensor((4 if first else 8,), torch.float32),
+        "free_tensor": lambda: shmem.free_tensor(ones if first else others),
+        "an operation": lambda: AllReduce((8,), torch.float32 if first else torch.int32),
+    }
+    unnoticed = 0
+    for name, call in calls.items():
+        try:
+            call()
+            unnoticed += 1
+        except CollectiveMismatch as error:
+            say(f"{name}, PE 0 another than the others: right: {str(error).splitlines()[1].strip()}")
+    for tensor in (ones, others):
+        shmem.free_tensor(tensor)
+    return unnoticed
 
 
 FEW = 20
@@ -78,7 +101,7 @@ def say(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=1000)
-    parser.add_argument("--parts", nargs="+", default=["examples", "functions", "collectives"])
+    parser.add_argument("--parts", nargs="+", default=["mistakes", "examples", "functions", "collectives"])
     parser.add_argument("--only", nargs="+")
     parser.add_argument("--seconds", type=float, default=1e6, help=f"{FEW} rounds for functions after these")
     args = parser.parse_args()
@@ -88,6 +111,9 @@ def main() -> int:
         say(f"{torch.cuda.get_device_name()}, {sms} SMs a PE")
     meeting, wrong = Meeting(), 0
     clock = Clock(meeting, args.seconds)
+    if "mistakes" in args.parts and shmem.n_pes() > 1:
+        with doing("mistakes"):
+            wrong += mistakes()
     if "collectives" in args.parts:
         with doing("collectives"):
             wrong += collectives.check_all(args.rounds, say)

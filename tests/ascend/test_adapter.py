@@ -19,6 +19,7 @@ from triton_dist.errors import (
     AclshmemMissing,
     BadAllocation,
     BadSignal,
+    CollectiveMismatch,
     EngineNeedsAddress,
     NotInitialized,
     NotSymmetric,
@@ -140,6 +141,36 @@ def test_adapter_passes_the_engine(engine: str) -> None:
 def test_a_missing_library_is_a_clear_error() -> None:
     with pytest.raises(AclshmemMissing, match="TRITON_DIST_SIMULATE=1"):
         library()
+
+
+# Calls that all PEs make alike
+
+
+def test_pes_that_allocate_unequal_memory(ash) -> None:
+    """The library looks in debug builds only; elsewhere the PEs' addresses would be no longer alike."""
+
+    def use(adapter: AscendAdapter) -> list[str]:
+        me = adapter.my_pe()
+        first, second = (adapter.create_tensor((8,), torch.int32) for _ in range(2))
+        calls = (
+            lambda: adapter.create_tensor((4 + 4 * (me == 1),), torch.float32),
+            lambda: adapter.free_tensor(first if me else second),
+            lambda: adapter.agree("a" if me else "b"),
+        )
+        told = []
+        for call in calls:
+            with pytest.raises(CollectiveMismatch) as raised:
+                call()
+            told.append(str(raised.value))
+        adapter.free_tensor(second)
+        assert adapter.info()["tensors"] == 1
+        return told
+
+    for create, free, agree in on_pes(ash, use, 3):
+        assert "PEs 0 and 2: create_tensor((4,), torch.float32) at " in create
+        assert "PE 1: create_tensor((8,), torch.float32) at " in create
+        assert free.count("free_tensor(byte ") == 2
+        assert "PEs 1 and 2: a at " in agree
 
 
 # Parts of tensors
@@ -357,7 +388,9 @@ def test_streams_are_done_before_the_library_is_called(ash, monkeypatch: pytest.
     def use(pe: int) -> None:
         adapter = AscendAdapter(ash)
         adapter.init(config(pe, 1))
+        assert calls[0] == "device 0"
         data, signals = adapter.create_tensor((4,), torch.float32), adapter.create_signals(1, torch.int32)
+        calls.clear()  # by creating the PEs agreed on it
         adapter.put(data, torch.ones(4), 0)
         adapter.get(torch.zeros(4), data, 0)
         adapter.signal(signals[0], 1, "set", 0)
@@ -365,7 +398,6 @@ def test_streams_are_done_before_the_library_is_called(ash, monkeypatch: pytest.
         adapter.finalize()
 
     run_pes(use, 1)
-    assert calls[0] == "device 0"
     freed = calls.index("aclshmem_free_tensor")  # the first, by finalize
     transfers = [i for i, call in enumerate(calls[:freed]) if call.startswith("aclshmem")]
     assert len(transfers) == 4

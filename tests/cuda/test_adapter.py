@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from tests.cuda.fake_nvshmem import FakeBindings
+from triton_dist.backends.agreement import Agreement
 from triton_dist.backends.cuda import adapter as module
 from triton_dist.backends.cuda import library, nvshmem
 from triton_dist.backends.cuda.adapter import CudaAdapter
@@ -21,6 +22,7 @@ from triton_dist.backends.cuda.modules import MODULES, Modules
 from triton_dist.backends.cuda.stream_ops import StreamOps
 from triton_dist.errors import (
     BadSignal,
+    CollectiveMismatch,
     NotInitialized,
     NotSymmetric,
     NvshmemError,
@@ -30,6 +32,10 @@ from triton_dist.errors import (
     WaitTimeout,
 )
 from triton_dist.shmem.config import ShmemConfig
+
+_check = Agreement.check
+agreed: list[str] = []
+"""The calls that the other PEs, which are not there, were to agree on."""
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +49,8 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "Stream", lambda device=None: None)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
     monkeypatch.setattr(library, "installed", lambda: library.Installed(library.Path("/nowhere"), "3.4.5"))
+    monkeypatch.setattr(Agreement, "check", lambda self, call, where: agreed.append(call))
+    agreed.clear()
     for name in ("NVSHMEM_SYMMETRIC_SIZE", "NVSHMEM_DISABLE_LOCAL_ONLY_PROXY", "NVSHMEM_REMOTE_TRANSPORT"):
         monkeypatch.setenv(name, "")  # so that what init sets is taken back
         monkeypatch.delenv(name)
@@ -109,6 +117,49 @@ def test_zeros_are_everywhere_before_anyone_goes_on(raw: FakeBindings, pe: CudaA
     assert [call[0] for call in raw.calls] == ["malloc", "barrier_all"]
     assert made.shape == (4, 8)
     assert not made.any()
+
+
+def test_pes_agree_before_memory_is_taken_or_given_back(
+    raw: FakeBindings, pe: CudaAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = pe.create_tensor((4, 8), torch.bfloat16)
+    assert pe.info()["tensors"] == 1
+    pe.free_tensor(pe.create_signals(3, torch.int64))
+    offset = pe.offset_of(made) + 512
+    assert agreed == [
+        "create_tensor((4, 8), torch.bfloat16)",
+        "create_signals(3, torch.int64)",
+        f"free_tensor(byte {offset} of the heap, 24 bytes)",
+    ]
+    before = raw.calls.copy()
+
+    def differ(self: Agreement, call: str, where: str) -> None:
+        raise CollectiveMismatch(pe=0, calls=call)
+
+    monkeypatch.setattr(Agreement, "check", differ)
+    for call in (lambda: pe.create_tensor((1,), torch.int8), lambda: pe.free_tensor(made)):
+        with pytest.raises(CollectiveMismatch, match=r"create_tensor|free_tensor"):
+            call()
+    assert raw.calls == before
+
+
+def test_pes_agree_by_the_peers_memory(
+    raw: FakeBindings, pe: CudaAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agreement = Agreement(pe, pe._agreement._allocate)
+    monkeypatch.setattr(Agreement, "check", _check)
+    same = True
+
+    def barrier() -> None:
+        """PE 1 has written the same as PE 0, or nothing."""
+        for turn in agreement._tables if same and agreement._tables is not None else ():
+            turn[1].copy_(pe.peer_tensor(turn, 1)[0])
+
+    monkeypatch.setattr(pe, "barrier_all", barrier)
+    agreement.check("a", "x.py")
+    same = False
+    with pytest.raises(CollectiveMismatch, match=r"PE 0: a at x\.py\n  PE 1: no call"):
+        agreement.check("a", "x.py")
 
 
 def test_put_and_get_reach_the_peer(pe: CudaAdapter) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from triton_dist import knobs
+from triton_dist.backends.agreement import Agreement
 from triton_dist.backends.ascend import codes
 from triton_dist.backends.base import RuntimeAdapter
 from triton_dist.errors import (
@@ -156,6 +157,7 @@ class AscendAdapter(RuntimeAdapter):
             ash.aclshmem_finalize()
             raise _failed("aclshmem_malloc", error) from error
         self._config = config
+        self._agreement = Agreement(self, self._allocate)
 
     def finalize(self) -> None:
         """Collective: what was not freed is."""
@@ -206,10 +208,19 @@ class AscendAdapter(RuntimeAdapter):
 
     def create_tensor(self, shape: Sequence[int] | int, dtype: torch.dtype) -> torch.Tensor:
         """Collective: a tensor of zeros."""
-        ash = self._running("create_tensor")
-        call = self._call("create_tensor")
+        self._running("create_tensor")
+        call = self._call(f"create_tensor({shape!r}, {dtype})")
         sizes = checks.shape_of(shape, call)
-        checks.dtype_of(dtype, call)
+        self._agreement.check(call.call, call.where)
+        return self._allocate(sizes, checks.dtype_of(dtype, call))
+
+    def agree(self, call: str) -> None:
+        """Collective: raise on every PE unless all make this `call`."""
+        self._running(call)
+        self._agreement.check(call, self._call(call).where)
+
+    def _allocate(self, sizes: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        ash = self._ash
         # The library refuses a size of 0.
         given = sizes if math.prod(sizes) else (1,)
         try:
@@ -239,7 +250,9 @@ class AscendAdapter(RuntimeAdapter):
         if _data(tensor) != start or not (tensor.numel() in (whole.numel(), 0) or strided):
             got, made = checks.brief(tensor), f"a tensor {checks.brief(whole)}"
             raise PartOfTensor(**call.fields(), argument="the tensor", got=got, whole=made)
-        self.barrier_all()
+        # Every PE has come: nobody uses it any more.
+        offset = start - ash.aclshmemx_get_heap_base()
+        self.agree(f"free_tensor(byte {offset} of the heap, {checks.brief(whole)})")
         del self._tensors[start]
         ash.aclshmem_free_tensor(whole)
 
@@ -356,7 +369,7 @@ class AscendAdapter(RuntimeAdapter):
             "pes_are": "devices",
             "heap_bytes": self._config.heap_size,
             "free_bytes": self._config.heap_size - used,
-            "tensors": len(self._tensors),
+            "tensors": len(self._tensors) - self._agreement.tensors,
         }
 
     def _index(self) -> int:

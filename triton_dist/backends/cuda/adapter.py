@@ -14,8 +14,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from triton_dist.backends.agreement import Agreement
 from triton_dist.backends.base import RuntimeAdapter
 from triton_dist.backends.cuda import library
 from triton_dist.backends.cuda.modules import MODULES
@@ -86,6 +88,7 @@ class CudaAdapter(RuntimeAdapter):
         self._stream_ops = self._given_ops or StreamOps()
         self._check_versions()
         self._check_identity()
+        self._agreement = Agreement(self, partial(self._allocate, self._call("init()")))
         # The first allocation: where the heap begins.
         self._anchor = nvshmem.malloc(64)
         MODULES.start(nvshmem)
@@ -186,7 +189,7 @@ class CudaAdapter(RuntimeAdapter):
             "pes_are": "devices",
             "heap_bytes": heap,
             "free_bytes": max(0, heap - used),
-            "tensors": len(self._ranges),
+            "tensors": len(self._ranges) - self._agreement.tensors,
         }
 
     # Memory
@@ -206,7 +209,16 @@ class CudaAdapter(RuntimeAdapter):
             raise BadSignal(**call.fields(), detail=f"NVSHMEM's signals are int64 or uint64, not {dtype}")
         return self._create(call, checks.shape_of((n,), call), dtype)
 
+    def agree(self, call: str) -> None:
+        """Collective: raise on every PE unless all make this `call`. Waits for this PE's stream."""
+        made = self._call(call)
+        self._agreement.check(call, made.where)
+
     def _create(self, call: Call, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        self.agree(call.call)
+        return self._allocate(call, shape, dtype)
+
+    def _allocate(self, call: Call, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         import torch
 
         nbytes = dtype.itemsize * math.prod(shape)
@@ -245,6 +257,7 @@ class CudaAdapter(RuntimeAdapter):
             raise PartOfTensor(**call.fields(), argument="the tensor", got=checks.brief(tensor), whole=memory.made)
         if memory.peers is not None:
             raise NotSymmetric(**call.fields(), argument="the tensor", got="memory that somebody else owns")
+        self.agree(f"free_tensor(byte {memory.address - self._anchor} of the heap, {memory.nbytes} bytes)")
         torch.cuda.synchronize(self._device)
         self._nvshmem.free(memory.address)
         # Forgotten at once: its address may be given out again.
