@@ -242,7 +242,7 @@ class DeviceLibraryError(CompileError):
 
 class NvshmemNotFound(DeviceLibraryError):
     template = (
-        "NVSHMEM's device library was not found: {detail} Install nvidia-nvshmem-cu13 (or -cu12), or set NVSHMEM_HOME."
+        "NVSHMEM's device library was not found: {detail}. Install nvidia-nvshmem-cu13 (or -cu12), or set NVSHMEM_HOME."
     )
 
 
@@ -258,6 +258,13 @@ class DeviceLibraryMissing(DeviceLibraryError):
     template = (
         "{where}: {symbol} belongs to the library {library!r}, of which no path is known. "
         "Give it to dl.extern_call as lib_path, or to the launch as extern_libs={{{library!r}: path}}."
+    )
+
+
+class DeviceLibraryFile(DeviceLibraryError):
+    template = (
+        "{where}: {symbol} belongs to the library {library!r}, whose file {path!r} does not exist. Correct the "
+        "lib_path that dl.extern_call has."
     )
 
 
@@ -452,6 +459,13 @@ class BadSignalOpInKernel(KernelAborted):
     template = (
         "PE {pe}, program {program}, {where}: signal operation {got} is none. Use libshmem_device's "
         "NVSHMEM_SIGNAL_SET (9) or NVSHMEM_SIGNAL_ADD (10)."
+    )
+
+
+class BadComparisonInKernel(KernelAborted):
+    template = (
+        "PE {pe}, program {program}, {where}: comparison {got} is none. Use libshmem_device's CMP_EQ, CMP_NE, CMP_GT, "
+        "CMP_LE, CMP_LT or CMP_GE."
     )
 
 

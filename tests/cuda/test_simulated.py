@@ -18,7 +18,7 @@ import triton_dist
 import triton_dist.language as dl
 from triton_dist import knobs, shmem
 from triton_dist.backends.cuda import simulate, templates
-from triton_dist.errors import NullPointerInKernel, OutOfBounds, UnsupportedOpError
+from triton_dist.errors import BadComparisonInKernel, NullPointerInKernel, OutOfBounds, UnsupportedOpError
 from triton_dist.kernels.gemm_reduce_scatter import Tiles
 from triton_dist.language.extra import libshmem_device
 from triton_dist.language.extra.language_extra import (
@@ -235,6 +235,24 @@ def test_libdevice_beside_distributed_operations() -> None:
 @triton.jit
 def foreign_asm(x):
     tl.store(x, tl.inline_asm_elementwise("popc.b32 $0, $1;", "=r,r", [3], tl.int32, True, 1))
+
+
+@triton_dist.jit
+def wait_until(signal, comparison, out):
+    tl.store(out, libshmem_device.signal_wait_until(signal, comparison, 5))
+
+
+def test_a_comparison_that_is_known_at_run_time_only() -> None:
+    def main() -> None:
+        signal, out = shmem.create_signals(1), torch.zeros(1, dtype=torch.int64)
+        signal.fill_(5)
+        for comparison in (libshmem_device.CMP_EQ, libshmem_device.CMP_GE, libshmem_device.CMP_LE):
+            wait_until[(1,)](signal, comparison.value, out.zero_())
+            assert out.item() == 5
+        with pytest.raises(BadComparisonInKernel, match=r"test_simulated\.py:\d+: comparison 77 is none"):
+            wait_until[(1,)](signal, 77, out)
+
+    run_pes(main, 1)
 
 
 def test_other_asm_says_that_it_cannot_run() -> None:

@@ -114,11 +114,17 @@ def _collective(name: str, size: int, more: str) -> str:
 
 def _until(sign: str, bits: int) -> str:
     """A wait whose comparison is an operand."""
+    from triton_dist.backends.cpu.native.faults import BAD_CMP
+
     t = f"i{bits}"
     cases = " ".join(f"i32 {code}, label %{word}" for code, word in enumerate(_COMPARE))
     lines = [
         f"define {t} @cuda_until_{sign}{t}({_HIDDEN}, i64 %at, i32 %cmp, {t} %value) nounwind {{",
-        f"  switch i32 %cmp, label %eq [ {cases} ]",
+        f"  switch i32 %cmp, label %none [ {cases} ]",
+        "none:",
+        "  %got = sext i32 %cmp to i64",
+        f"  call void @td_fault(ptr %launch, i64 {BAD_CMP}, i32 %program, i32 %site, i64 %at, i64 0, i64 %got, i64 0)",
+        f"  ret {t} 0",
     ]
     for word in _COMPARE:
         native = f"host_until_{'' if word in ('eq', 'ne') else sign}{word}_{t}"

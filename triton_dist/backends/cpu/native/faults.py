@@ -13,7 +13,7 @@ from .library import simulated
 from .ranges import Ranges
 
 TIMED_OUT, ABORTED, BAD_PE, FOREIGN, BAD_OP, BAD_TEAM, ASSERTION, OUT_OF_BOUNDS, BAD_COUNT, TOO_LONG = range(1, 11)
-NULL = 11
+NULL, BAD_CMP = 11, 12
 LAST_OWN = 99
 """Codes above are those of the vendor library that is being simulated."""
 
@@ -60,6 +60,7 @@ _BAD_ARGUMENTS: dict[int, Callable[[state.Fault, dict[str, Any]], Exception]] = 
         else errors.NullAddressInKernel(**common, peer=f.seen)
     ),
     BAD_OP: lambda f, common: errors.BadSignalOpInKernel(**common, got=f.seen),
+    BAD_CMP: lambda f, common: errors.BadComparisonInKernel(**common, got=f.seen),
     BAD_COUNT: lambda f, common: errors.BadCountInKernel(**common, got=f.seen),
     TOO_LONG: lambda f, common: errors.TransferTooLongInKernel(
         **common, got=f.seen, place=_describe(f.slot), left=f.expected
