@@ -19,6 +19,7 @@ from triton_dist.backends.cuda.assembled import assembled
 from triton_dist.backends.cuda.bitcode import Pieces, Signature
 from triton_dist.compiler import hook
 from triton_dist.errors import (
+    DeviceLibraryFile,
     DeviceLibraryMissing,
     NvshmemMismatch,
     NvshmemNotFound,
@@ -219,6 +220,33 @@ def test_a_library_of_the_users(compiled: Compile, tmp_path: Path) -> None:
     path.write_text("define i32 @strange_f(i32 %x) alwaysinline {\n  %r = mul i32 %x, 7\n  ret i32 %r\n}\n")
     made = compiled(call_stranger, "*i32", constants={"PATH": str(path)})
     assert count(made, r"mov\.b32\s+%r\d+, 21") == 1
+
+
+def test_a_library_of_the_users_that_is_not_there(compiled: Compile, tmp_path: Path) -> None:
+    path = str(tmp_path / "absent.bc")
+    with pytest.raises(DeviceLibraryFile, match=rf"test_library\.py:\d+: strange_f belongs .*'{path}' does not exist"):
+        compiled(call_stranger, "*i32", constants={"PATH": path})
+
+
+@triton_dist.language.builtin
+def of_another_file(x, path: tl.constexpr, _semantic=None):
+    return dl.extern_call("strange", path, [x], {(tl.int32,): ("strange_g", tl.int32)}, True, _semantic=_semantic)
+
+
+@triton_dist.jit
+def call_strangers(x, PATH: tl.constexpr, OTHER: tl.constexpr):
+    tl.store(x, of_a_stranger(3, PATH) + of_another_file(4, OTHER) + of_a_stranger(5, PATH))
+
+
+def test_a_library_of_several_files(compiled: Compile, tmp_path: Path) -> None:
+    paths = []
+    for name, factor in ("strange_f", 7), ("strange_g", 100):
+        paths.append(tmp_path / f"{name}.ll")
+        paths[-1].write_text(
+            f"define i32 @{name}(i32 %x) alwaysinline {{\n  %r = mul i32 %x, {factor}\n  ret i32 %r\n}}\n"
+        )
+    made = compiled(call_strangers, "*i32", constants={"PATH": str(paths[0]), "OTHER": str(paths[1])})
+    assert count(made, r"mov\.b32\s+%r\d+, 456") == 1
 
 
 def test_the_users_own_nvshmem(compiled: Compile, tmp_path: Path) -> None:

@@ -266,8 +266,8 @@ def linked_text(library: Path, functions: Sequence[str]) -> str:
 
         raise NvshmemMismatch(
             detail=f"Triton {triton.__version__} cannot read {library} ({error})",
-            fix="Its LLVM is older than the one that wrote the library. Use a newer Triton, or an older NVSHMEM "
-            "(3.4 works with every Triton from 3.6 on).",
+            fix="Its LLVM is older than the one that wrote the library, or the file is damaged. Use a newer Triton, or "
+            "an older NVSHMEM (3.4 works with every Triton from 3.6 on), or install NVSHMEM again.",
         ) from error
     return _exported(str(linked), functions)
 

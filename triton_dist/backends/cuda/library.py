@@ -55,8 +55,8 @@ def _installed(home: str | None) -> Installed:
         looked.append(str(folder))
         if folder.is_dir() and any(folder.glob(f"{NAME}*.bc")):
             return Installed(folder, _version_of(folder))
-    places = f" Looked in {', '.join(looked)}." if looked else ""
-    raise NvshmemNotFound(detail=f"there is no {NAME}*.bc.{places}")
+    places = f" in {', '.join(looked)}" if looked else ""
+    raise NvshmemNotFound(detail=f"there is no {NAME}*.bc{places}")
 
 
 def _folders(home: str | None) -> Iterator[Path]:

@@ -23,7 +23,7 @@ from triton_dist.backends.cuda.assembled import assembled
 from triton_dist.backends.cuda.bitcode import Pieces, Signature
 from triton_dist.backends.cuda.symbols import Wrapper
 from triton_dist.backends.cuda.templates import release
-from triton_dist.errors import DeviceLibraryMissing, NvshmemMismatch, UndefinedDeviceFunction
+from triton_dist.errors import DeviceLibraryFile, DeviceLibraryMissing, NvshmemMismatch, UndefinedDeviceFunction
 from triton_dist.ir.dialects.tt import PointerType
 from triton_dist.ir.seen import Remembered
 
@@ -74,10 +74,14 @@ def device_libraries(module: ModuleOp, arch: int, given: Mapping[str, str]) -> l
         if name in (symbols.VENDOR, symbols.WRAPPERS):
             vendor.setdefault(_text(op, "symbol"), _called(op))
         elif path:
-            others[name] = path
+            if not Path(path).is_file():
+                where, symbol = _called(op).where, _text(op, "symbol")
+                raise DeviceLibraryFile(where=where, symbol=symbol, library=name, path=path)
+            # Several files may be parts of one library.
+            others.setdefault(path, f"{name} {path}" if name in others.values() else name)
         elif name not in given and not (_text(op, "symbol").startswith(libdevice.PREFIX) and libdevice.KEY in given):
             raise DeviceLibraryMissing(where=_called(op).where, symbol=_text(op, "symbol"), library=name)
-    found = list(others.items())
+    found = [(name, path) for path, name in others.items()]
     if vendor:
         found.append((symbols.VENDOR, str(make(list(vendor.values()), arch, given.get(symbols.VENDOR)))))
     return found
