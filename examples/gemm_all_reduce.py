@@ -20,16 +20,17 @@ DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 def check(m: int, n: int, k: int, dtype: torch.dtype, rounds: int) -> float:
     """Reduce other products in every round; returns the largest error against torch, relative to the result."""
-    me, pes, worst = shmem.my_pe(), shmem.n_pes(), 0.0
+    me, pes, errors = shmem.my_pe(), shmem.n_pes(), [torch.zeros((), dtype=torch.double, device=shmem.device())]
     with GemmAllReduce(m, n) as multiply, AllGather((m, n), dtype) as gather:
         for number in range(rounds):
             left = [matrix(m, k, dtype, 1000 * number + pe) for pe in range(pes)]
             right = [matrix(k, n, dtype, 1000 * number + 500 + pe) for pe in range(pes)]
             result = multiply(left[me], right[me])
             expected = sum(a.double() @ b.double() for a, b in zip(left, right, strict=True))
-            worst = max(worst, ((result.double() - expected).abs().max() / expected.abs().max()).item())
+            errors.append((result.double() - expected).abs().max() / expected.abs().max())
             everyones = gather(result)
             assert all(torch.equal(everyones[pe], result) for pe in range(pes)), f"PE {me}: not the same bits"
+    worst = torch.stack(errors).max().item()  # nan, if one is
     # The sum is kept in fp32; what is left is the rounding of the result.
     assert worst < 8 * torch.finfo(dtype).eps, f"PE {me}: relative error {worst}"
     return worst

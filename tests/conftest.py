@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What all tests share: quiet OpenMP workers, and a Triton cache that lives as long as the run."""
+"""What all tests share: the host, quiet OpenMP workers, and a Triton cache that lives as long as the run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import pytest
 # Before torch is imported: its OpenMP workers spin after every operation and would take the cores from the PEs.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Where a vendor's tool is found, tests still run on the host, unless they are told otherwise.
+os.environ.setdefault("TRITON_DIST_BACKEND", "cpu")
 
 pytest_plugins = ["triton_dist.testing.plugin"]
 

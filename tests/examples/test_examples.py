@@ -27,7 +27,7 @@ def example(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
@@ -65,6 +65,41 @@ def test_gemm_all_reduce(pes: int, size: tuple[int, int, int]) -> None:
 def test_gemm_in_half_precision(name: str, dtype: torch.dtype) -> None:
     check = example(name).check
     run_pes(lambda: check(70, 90, 50, dtype, rounds=2), 3)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), 1.0])
+@pytest.mark.parametrize("name", ["all_gather_gemm", "gemm_all_reduce"])
+def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch, name: str, wrong: float) -> None:
+    module = example(name)
+    operation = {"all_gather_gemm": AllGatherGemm, "gemm_all_reduce": GemmAllReduce}[name]
+    right = operation.__call__
+    monkeypatch.setattr(operation, "__call__", lambda op, a, b: right(op, a, b) + wrong * (shmem.my_pe() == 1))
+    with pytest.raises(AssertionError, match="PE"):
+        run_pes(lambda: module.check(20, 30, 10, torch.float32, rounds=2), 2)
+
+
+@pytest.mark.parametrize("error", [float("nan"), 1.0])
+def test_the_demo_sees_a_wrong_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: float
+) -> None:
+    demo = example("demo")
+    monkeypatch.setattr(demo, "relative_error", lambda *_: error if shmem.my_pe() else 0.0)
+    arguments = ["-n", "2", "--size", "20", "30", "10", "--repeats", "1", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["demo.py", *arguments])
+    with pytest.raises(SystemExit, match="the result is wrong"):
+        demo.main()
+
+
+def test_the_demo_is_of_the_host_where_there_is_other_hardware(tmp_path: Path) -> None:
+    for tool in ("nvidia-smi", "npu-smi"):
+        (tmp_path / tool).write_text("#!/bin/sh\n")
+        (tmp_path / tool).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    environment.pop("TRITON_DIST_BACKEND", None)
+    arguments = ["-n", "2", "--size", "20", "30", "10", "--repeats", "1", "--out", str(tmp_path)]
+    command = [sys.executable, str(EXAMPLES / "demo.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(("pushers", "workers"), [(1, 1), (3, 1), (2, 5)])
