@@ -69,10 +69,13 @@ def test_nothing_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_two_packages_of_different_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NVSHMEM_HOME", raising=False)
     versions = {"nvidia-nvshmem-cu13": "3.8.0", "nvidia-nvshmem-cu12": "3.4.5"}
     monkeypatch.setattr(library.importlib.metadata, "version", versions.__getitem__)
     with pytest.raises(NvshmemMismatch, match=r"their files are mixed.*Uninstall both"):
         library.check_packages()
+    monkeypatch.setenv("NVSHMEM_HOME", "/opt/nvshmem")  # neither is used
+    library.check_packages()
 
 
 def test_identity_follows_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,8 @@ def _version_of(folder: Path) -> str:
 
 def check_packages() -> None:
     """Two packages of NVSHMEM share a folder: whichever was installed last wins, file by file."""
+    if os.environ.get("NVSHMEM_HOME"):
+        return
     found = {}
     for package in _PACKAGES:
         try:
