@@ -317,6 +317,36 @@ def test_under_a_launcher_it_says_who_starts_the_pes(variable: str, monkeypatch:
     assert run_pes(lambda: 5, 2) == [5, 5]
 
 
+WITHOUT_INIT = """
+import torch, triton, triton_dist, triton_dist.language as dl, triton.language as tl
+
+@triton_dist.jit
+def who(out_ptr):
+    tl.store(out_ptr, dl.num_ranks())
+
+@triton.jit
+def plain(out_ptr):
+    tl.store(out_ptr, 7)
+
+out = torch.zeros(1, dtype=torch.int32)
+plain[(1,)](out)
+assert out.item() == 7
+who[(1,)](out)
+print("ran", out.item())
+"""
+
+
+def test_a_kernel_under_a_launcher_before_init(tmp_path: Path) -> None:
+    """It is none of the PEs, and no PE 0 of 1 either, as it is without a launcher."""
+    script = tmp_path / "who.py"
+    script.write_text(WITHOUT_INIT)
+    for command, code in (["-m", "triton_dist.cli", "run", "-n", "2"], 1), ([], 0):
+        done = subprocess.run([sys.executable, *command, str(script)], capture_output=True, text=True, timeout=110)
+        assert done.returncode == code, done.stderr
+        assert ("The kernel who needs a PE" in done.stderr) == bool(code)
+        assert ("ran 1" in done.stdout) != bool(code)
+
+
 def test_the_demo_under_a_launcher() -> None:
     command = [sys.executable, "-m", "triton_dist.cli", "run", "-n", "2", str(DEMO)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110)

@@ -19,7 +19,7 @@ from triton_dist.backends.cpu.adapter import CpuAdapter
 from triton_dist.errors import PeFailed, PesStillRunning, ShmemConfigError
 from triton_dist.shmem import session
 from triton_dist.shmem.config import ShmemConfig
-from triton_dist.shmem.host.liveness import BOARD_VARIABLE
+from triton_dist.shmem.host.liveness import launched
 from triton_dist.shmem.host.world import World, thread_segments
 
 T = TypeVar("T")
@@ -73,9 +73,7 @@ def _check_runnable(n: int, heap_size: int) -> None:
 
 def _check_no_launcher() -> None:
     """Under a launcher each process would start PEs of its own."""
-    launched = BOARD_VARIABLE in os.environ or "TORCHELASTIC_RUN_ID" in os.environ
-    pes = os.environ.get("WORLD_SIZE", "1")
-    if launched and pes != "1":
+    if (pes := launched()) != 1:
         raise ShmemConfigError(
             detail=f"run_pes starts PEs of its own, but a launcher has started this script {pes} times already. Start "
             "it with python alone; or, for PEs that are processes, call shmem.init in it instead of run_pes."

@@ -125,9 +125,13 @@ _process_state: DeviceState | None = None
 
 def bind_process(state: DeviceState | None) -> None:
     """Make `state` the default of every thread of this process (a PE that is a process)."""
-    global _process_state
-    _process_state = state
+    global _process_state, _left
+    among_others = _process_state is not None and _process_state.n_pes > 1
+    _process_state, _left = state, state is None and (_left or among_others)
 
+
+_left = False
+"""This process was one of several PEs, and is none now."""
 
 _threads: set[int] = set()
 """Threads that are PEs."""
@@ -147,5 +151,11 @@ freed: dict[int, str] = {}
 
 
 def stray() -> bool:
-    """PEs of this process are threads, and the calling thread is none of them: nobody can say which PE it acts for."""
-    return bool(_threads) and _current.state is None and _process_state is None
+    """Nobody can say which PE the calling thread acts for: the PEs of this process are threads, and it is none of them;
+    or there are several PEs, which this process has left, or a launcher started it as one and it has not joined.
+    (Without init and launcher, a kernel is the only PE.)"""
+    if _current.state is not None or _process_state is not None:
+        return False
+    from triton_dist.shmem.host.liveness import launched
+
+    return bool(_threads) or _left or launched() != 1

@@ -29,6 +29,15 @@ from collections.abc import Callable, Mapping
 BOARD_VARIABLE = "_TRITON_DIST_BOARD"
 """Where `triton-dist run` writes the exit codes of its PEs: a path of a memfd. Not a setting, hence the underscore."""
 
+
+
+def launched() -> int:
+    """How many of this process a launcher started; 1 if none did."""
+    by_one = BOARD_VARIABLE in os.environ or "TORCHELASTIC_RUN_ID" in os.environ
+    pes = os.environ.get("WORLD_SIZE", "")
+    return int(pes) if by_one and pes.isdecimal() else 1
+
+
 _POLL_SECONDS = 0.05
 _CODE_SECONDS = 0.25
 """How long to wait for the exit code of a process that ended: its parent must have collected it."""
