@@ -7,14 +7,17 @@ read of anything but the expected value, is a fault of the protocol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import pytest
 
 
 class Step(NamedTuple):
-    """`wait` goes on when the value is there, `reach` when it is as large; `read` fails if it is not there."""
+    """`wait` goes on when the value is there, `reach` when it is as large; `read` fails if it is not there.
+
+    `take` goes on when there is a `packet` with the value's flag, and fails if its data is another.
+    """
 
     kind: str
     place: Hashable
@@ -52,7 +55,9 @@ def advance(step: Step, i: int, counters: tuple[int, ...], memory: dict[Hashable
     present = memory.get(step.place, 0)
     if (step.kind == "wait" and present != step.value) or (step.kind == "reach" and present < step.value):
         return None
-    if step.kind == "read" and present != step.value:
+    if step.kind == "take" and present >> 32 != step.value >> 32:
+        return None
+    if step.kind in ("read", "take") and present != step.value:
         raise ProtocolFault(f"read {present} instead of {step.value} at {step.place}")
     if step.kind == "write":
         memory[step.place] = step.value
@@ -180,3 +185,84 @@ def test_lent_memory_needs_no_barrier(pes: int, calls: int) -> None:
 def test_the_explorer_finds_broken_lending(broken: dict[str, bool]) -> None:
     with pytest.raises(ProtocolFault):
         explore([program for pe in range(2) for program in lending(pe, 2, 3, **broken)])
+
+
+def packet(flag: int, data: int) -> int:
+    return flag << 32 | data
+
+
+def packets(
+    pe: int, pes: int, numbers: Sequence[int], programs: int = 1, half: Callable[[int], int] = two_copies,
+    flag: Callable[[int], int] = call_number, zeroed: bool = True, agreed: bool = True,
+) -> list[Program]:  # fmt: skip
+    """A PE's kernel of packets: each program sends a word to every other PE, and takes theirs.
+
+    Nothing orders the stores, nor waits for them: the way of each program's words to a PE is a program of its own.
+    `numbers`: of the calls. Where they begin again, another operation has got the memory.
+    """
+    others = [peer for peer in range(pes) if peer != pe]
+    kernel: list[Program] = [[] for _ in range(programs)]
+    ways: list[Program] = []
+    for i, program in enumerate(kernel):
+        to: dict[int, Program] = {peer: [] for peer in others}
+        for call, number in enumerate(numbers, 1):
+            copy, value = half(number), packet(flag(number), call)
+            program += [Step("reach", ("ended", pe, other), call - 1) for other in range(programs)]
+            if number == 1 and zeroed:
+                program += [Step("write", ("word", which, pe, source, i), 0) for which in (0, 1) for source in others]
+            if number == 1 and agreed:
+                program.append(Step("write", ("made", pe, i), call))
+                program += [Step("reach", ("made", peer, j), call) for peer in others for j in range(programs)]
+            program.append(Step("write", ("sent", pe, i), call))
+            for peer, way in to.items():
+                way += [Step("reach", ("sent", pe, i), call), Step("write", ("word", copy, peer, pe, i), value)]
+            program += [Step("take", ("word", copy, pe, source, i), value) for source in others]
+            program.append(Step("write", ("ended", pe, i), call))
+        ways += to.values()
+    return kernel + ways
+
+
+def wrapped(call: int) -> int:
+    """As it is after 2^31 calls."""
+    return call % 4
+
+
+def of_all_pes(pes: int, packets_of: Callable[[int], list[Program]]) -> list[Program]:
+    return [program for pe in range(pes) for program in packets_of(pe)]
+
+
+@pytest.mark.parametrize("flag", [call_number, wrapped])
+@pytest.mark.parametrize(("pes", "programs", "calls"), [(1, 2, 4), (2, 1, 9), (2, 2, 4), (3, 1, 4)])
+def test_packets_need_no_signal(pes: int, programs: int, calls: int, flag: Callable[[int], int]) -> None:
+    assert explore(of_all_pes(pes, lambda pe: packets(pe, pes, range(1, calls + 1), programs, flag=flag))) > calls
+
+
+@pytest.mark.parametrize(
+    ("half", "flag", "fault"),
+    [
+        (lambda call: 0, call_number, "stuck"),
+        (two_copies, lambda call: 1, "read"),
+        (two_copies, lambda call: call % 2, "read"),
+        (two_copies, lambda call: call - 1, "read 0"),
+    ],
+    ids=["one copy", "the same flag in every call", "the flag of the last call but one", "the flag of new memory"],
+)
+def test_the_explorer_finds_broken_packets(half: Callable[[int], int], flag: Callable[[int], int], fault: str) -> None:
+    with pytest.raises(ProtocolFault, match=fault):
+        explore(of_all_pes(2, lambda pe: packets(pe, 2, range(1, 5), half=half, flag=flag)))
+
+
+TWO_OPERATIONS = (1, 2, 3, 1, 2, 3)
+
+
+@pytest.mark.parametrize(("pes", "numbers"), [(2, TWO_OPERATIONS), (3, (1, 1))])
+def test_packets_in_memory_that_another_operation_had(pes: int, numbers: tuple[int, ...]) -> None:
+    assert explore(of_all_pes(pes, lambda pe: packets(pe, pes, numbers))) > len(numbers)
+
+
+@pytest.mark.parametrize(
+    ("zeroed", "agreed", "fault"), [(False, True, "read"), (True, False, "stuck")], ids=["not zeroed", "zeroed late"]
+)
+def test_the_explorer_finds_packets_of_another_operation(zeroed: bool, agreed: bool, fault: str) -> None:
+    with pytest.raises(ProtocolFault, match=fault):
+        explore(of_all_pes(2, lambda pe: packets(pe, 2, TWO_OPERATIONS, zeroed=zeroed, agreed=agreed)))

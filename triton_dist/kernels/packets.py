@@ -5,8 +5,18 @@
 """Collectives of packets: 32 bits of data and the number of the call in one word, which is written and read at once.
 
 Who reads a packet of this call has its data: no fence keeps the data before a signal, and no signal follows it, at the
-price of twice the bytes. NCCL calls that its LL protocol. A call ends only after packets of the same call have come
-from every PE, so the rule of `Exchange` holds: staging memory exists twice, used in turn.
+price of twice the bytes. NCCL calls that its LL protocol.
+
+Staging memory exists twice, used in turn, and a call ends on a PE only when all its packets have come there. So:
+
+- No packet is overwritten before it is read. A PE in call k + 1 has packets of call k from every PE. So every PE began
+  call k, and thus finished call k - 1, which read the half that call k + 1 writes.
+- No older packet is taken for one of this call. Until that comes, its word holds the packet of call k - 2 (which came:
+  that call ended), or 0 if k is 1 or 2: memory is zeroed when it is made, before any PE may write to it. Neither equals
+  k in the lower 31 bits, which are the flag. So the number may wrap, and the memory may have been another operation's.
+- When a PE has ended its last call no packet is on its way to it: whoever gets the memory next is not written to.
+
+Packets may come in any order.
 
 In PTX each packet is stored and loaded by a half of a 128-bit access. The loads are volatile, the stores are plain
 ones: that an aligned word comes at once is so in hardware, PTX says it of stronger stores only.
@@ -117,6 +127,14 @@ def _bits(sums, TYPE: tl.constexpr):
     return bits
 
 
+@triton.jit
+def _word_of(first, second, TYPE: tl.constexpr):
+    word = _bits(first, TYPE)
+    if TYPE.primitive_bitwidth == 16:
+        word |= _bits(second, TYPE) << 16
+    return word
+
+
 @triton_dist.jit
 def packet_reduction_kernel(
     in_ptr, stage_ptr, out_ptr, count_ptr, words, pieces,
@@ -132,14 +150,14 @@ def packet_reduction_kernel(
     program, programs = tl.program_id(0), tl.num_programs(0)
     in_ptr, out_ptr = _words(in_ptr), _words(out_ptr)
     stage_ptr += (number % 2) * PES * words
-    apart = tl.cast(0 if KIND == ONE_SHOT else words, tl.int64)
+    part = tl.cast(0 if KIND == ONE_SHOT else words, tl.int64)
     mine = tl.cast(me, tl.int64) * words
     for index in range(program, pieces, programs):
         offsets = index * BLOCK + tl.arange(0, BLOCK)
         mask = offsets < words
         for step in tl.static_range(1, PES):
             peer = (me + step) % PES
-            word = tl.load(in_ptr + peer * apart + offsets, mask=mask)
+            word = tl.load(in_ptr + peer * part + offsets, mask=mask)
             _send(word, mask, flag, stage_ptr + mine, peer, offsets)
     for index in range(program, pieces, programs):
         offsets = index * BLOCK + tl.arange(0, BLOCK)
@@ -148,15 +166,13 @@ def packet_reduction_kernel(
         second = tl.zeros((BLOCK,), ACCUMULATOR)
         for source in tl.static_range(PES):
             if source == me:
-                word = tl.load(in_ptr + me * apart + offsets, mask=mask, other=0)
+                word = tl.load(in_ptr + me * part + offsets, mask=mask, other=0)
             else:
                 word = _receive(stage_ptr + tl.cast(source, tl.int64) * words, offsets, mask, flag)
             first += _low(word, TYPE, ACCUMULATOR)
             if TYPE.primitive_bitwidth == 16:
                 second += _low(word >> 16, TYPE, ACCUMULATOR)
-        word = _bits(first, TYPE)
-        if TYPE.primitive_bitwidth == 16:
-            word |= _bits(second, TYPE) << 16
+        word = _word_of(first, second, TYPE)
         tl.store(out_ptr + offsets, word, mask=mask)
     _done(count_ptr, number)
 
@@ -201,9 +217,10 @@ def _obstacle(nbytes: int, dtype: torch.dtype, summed: bool) -> str:
 
 
 def by_packets(asked: bool | None, nbytes: int, dtype: torch.dtype, *, summed: bool, told: bool) -> bool:
-    """Whether a collective goes by packets: as `asked`, or if that is None, by the bytes that go to each other PE.
+    """Whether a collective goes by packets: as `asked`, or if that is None, by the bytes that go to all other PEs.
 
-    `told`: it was told of another way, or of a plan, which counts in elements where packets count in words.
+    `nbytes`: to each of them. `told`: it was told of another way, or of a plan, which counts in elements where packets
+    count in words.
     """
     if asked is not None:
         return asked
