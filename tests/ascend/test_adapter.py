@@ -243,9 +243,9 @@ def test_wrong_arguments_are_the_hosts_errors(ash) -> None:
             (lambda: adapter.signal(signals, 1, "set", 0), "a signal is one element"),
             (lambda: adapter.signal(signals[0], 1 << 40, "set", 0), "does not fit 32 bits"),
             (lambda: adapter.signal(signals[0], 1.5, "set", 0), "is no whole number"),
-            (lambda: adapter.signal(wide[0], 1, "add", 0), "adds to 32-bit signals only, not to int64"),
+            (lambda: adapter.signal(wide[0], 1, "add", 0), "cannot add to a signal of type int64; 'add' is for: int32"),
             (lambda: adapter.wait_signal(signals[0], 1, "is"), "cmp = 'is' is unknown"),
-            (lambda: adapter.create_signals(2, torch.float32), "a signal cannot be float32"),
+            (lambda: adapter.create_signals(2, torch.float32), "cannot be float32; valid: int32, int64, uint64"),
         ):
             with pytest.raises(BadSignal, match=message):
                 call()

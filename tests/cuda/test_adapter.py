@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from tests.cuda.fake_nvshmem import FakeBindings
+from triton_dist import knobs
 from triton_dist.backends.agreement import Agreement
 from triton_dist.backends.cuda import adapter as module
 from triton_dist.backends.cuda import library, nvshmem
@@ -50,6 +51,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
     monkeypatch.setattr(library, "installed", lambda: library.Installed(library.Path("/nowhere"), "3.4.5"))
     monkeypatch.setattr(Agreement, "check", lambda self, call, where: agreed.append(call))
+    monkeypatch.setattr(CudaAdapter, "_heap_size", None)
     agreed.clear()
     for name in ("NVSHMEM_SYMMETRIC_SIZE", "NVSHMEM_DISABLE_LOCAL_ONLY_PROXY", "NVSHMEM_REMOTE_TRANSPORT"):
         monkeypatch.setenv(name, "")  # so that what init sets is taken back
@@ -80,15 +82,15 @@ def raw() -> FakeBindings:
 
 @pytest.fixture
 def pe(raw: FakeBindings) -> Iterator[CudaAdapter]:
-    made = start(raw)
+    made = start(raw, heap_size=1 << 16)
     yield made
     if made._nvshmem is not None:
         made.finalize()
 
 
-def start(raw: FakeBindings) -> CudaAdapter:
+def start(raw: FakeBindings, **asked: int) -> CudaAdapter:
     made = CudaAdapter(nvshmem.Nvshmem(raw), FakeStreamOps(raw))  # type: ignore[arg-type]
-    made.init(ShmemConfig(pe=0, n_pes=raw.n_pes(), heap_size=1 << 16))
+    made.init(ShmemConfig(pe=0, n_pes=raw.n_pes(), **asked))  # type: ignore[arg-type]
     return made
 
 
@@ -162,6 +164,38 @@ def test_pes_agree_by_the_peers_memory(
         agreement.check("a", "x.py")
 
 
+@pytest.mark.parametrize(
+    ("variable", "given", "expected"), [(None, None, "4M"), ("2M", None, "2M"), ("2M", 1 << 20, str(1 << 20))]
+)
+def test_whose_word_the_size_of_the_heap_is(
+    raw: FakeBindings, monkeypatch: pytest.MonkeyPatch, variable: str | None, given: int | None, expected: str
+) -> None:
+    if variable:
+        monkeypatch.setenv("NVSHMEM_SYMMETRIC_SIZE", variable)
+    asked = {} if given is None else {"heap_size": given}
+    with knobs.scope(heap_size=4 << 20):
+        for _ in range(2):
+            made = start(raw, **asked)
+            assert made.info()["heap_bytes"] == module._bytes_of(expected)
+            made.finalize()
+    if not variable:  # what the first init wrote does not bind the next
+        made = start(raw, heap_size=8 << 20)
+        assert made.info()["heap_bytes"] == 8 << 20
+        made.finalize()
+        with knobs.scope(heap_size=16 << 20):
+            made = start(raw)
+        assert made.info()["heap_bytes"] == 16 << 20
+        made.finalize()
+
+
+def test_mixed_packages_are_said_at_init(raw: FakeBindings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NVSHMEM_HOME", raising=False)
+    versions = {"nvidia-nvshmem-cu13": "3.8.0", "nvidia-nvshmem-cu12": "3.4.5"}
+    monkeypatch.setattr(library.importlib.metadata, "version", versions.__getitem__)
+    with pytest.raises(NvshmemMismatch, match="Uninstall both"):
+        start(raw)
+
+
 def test_put_and_get_reach_the_peer(pe: CudaAdapter) -> None:
     made = pe.create_tensor((16,), torch.float32)
     pe.put(made[4:8], torch.arange(4.0), 1)
@@ -213,9 +247,9 @@ def test_signals(raw: FakeBindings, pe: CudaAdapter) -> None:
     assert pe.wait_signal(flags[0], 3, "gt") == 4
     with pytest.raises(WaitTimeout, match="byte 8 of create_signals"):
         pe.wait_signal(flags[1], 1, timeout=0.01)
-    with pytest.raises(BadSignal, match="int64 or uint64"):
+    with pytest.raises(BadSignal, match="a signal of the cuda back end cannot be int32; valid: int64, uint64"):
         pe.create_signals(1, torch.int32)
-    with pytest.raises(BadSignal, match="one int64 or uint64 element"):
+    with pytest.raises(BadSignal, match="a signal is one element"):
         pe.signal(flags, 1, "set", 1)
 
 
@@ -286,32 +320,34 @@ def test_barrier_on_the_stream_and_on_the_host(raw: FakeBindings, pe: CudaAdapte
     assert raw.calls[-1] == ("barrier_all",)
 
 
-def test_pes_that_share_a_gpu(raw: FakeBindings, pe: CudaAdapter) -> None:
-    assert not pe.shares_device()
-    for status in (nvshmem.LIMITED_MPG, nvshmem.FULL_MPG):
-        raw.status = status
-        assert pe.shares_device()
-
-
-@pytest.mark.parametrize("theirs", [b"a" * 16, b"b" * 16])
-def test_pes_on_one_gpu(
-    raw: FakeBindings, pe: CudaAdapter, monkeypatch: pytest.MonkeyPatch, theirs: bytes
-) -> None:
-    """Each writes its device's UUID to all others; here, what PE 1 wrote is there already."""
-    monkeypatch.setattr(module, "_uuid_of", lambda device: b"a" * 16)
-    assert not pe.on_one_device()
-    pe._one_device, raw.status = None, nvshmem.FULL_MPG
+@pytest.mark.parametrize(
+    ("uuids", "shares", "one"), [("aaa", True, True), ("aab", True, False), ("baa", True, False), ("abc", False, False)]
+)
+def test_pes_that_share_gpus(monkeypatch: pytest.MonkeyPatch, uuids: str, shares: bool, one: bool) -> None:
+    """Each writes its device's UUID to all others, and comes to the same answer; the others have written theirs."""
+    monkeypatch.setattr(module, "_uuid_of", lambda device: uuids[0].encode() * 16)
+    raw = FakeBindings(n_pes=3)
+    pe = start(raw)
 
     def barrier() -> None:
-        ctypes.memmove(pe._ranges[-1].address + 16, theirs, 16)
+        for other in (1, 2):
+            ctypes.memmove(pe._ranges[-1].address + 16 * other, uuids[other].encode() * 16, 16)
 
     monkeypatch.setattr(pe, "barrier_all", barrier)
     before = len(pe._ranges)
-    assert pe.on_one_device() == (theirs == b"a" * 16)
+    for _ in range(2):
+        assert (pe.shares_device(), pe.on_one_device()) == (shares, one)
     assert len(pe._ranges) == before
-    calls = len(raw.calls)
-    assert pe.on_one_device() == (theirs == b"a" * 16)
-    assert len(raw.calls) == calls
+    assert agreed.count("create_tensor((3, 16), torch.uint8)") == 1
+    pe.finalize()
+
+
+def test_a_pe_alone_shares_with_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_uuid_of", lambda device: b"a" * 16)
+    pe = start(FakeBindings(n_pes=1))
+    assert not pe.shares_device()
+    assert not pe.on_one_device()
+    pe.finalize()
 
 
 def test_finalize_in_order(raw: FakeBindings) -> None:

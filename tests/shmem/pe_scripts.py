@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import triton
+import triton.language as tl
 
-from triton_dist import errors, shmem
+import triton_dist.language as dl
+from triton_dist import backends, errors, shmem
 from triton_dist.backends.cpu import state
 
 
@@ -23,7 +26,7 @@ def ring() -> tuple[int, int, str]:
     for turn in range(1, 30):
         right = (me + 1) % n
         shmem.put(data, torch.full((4,), 100 * me + turn), right)
-        shmem.signal(ready[0], 1, "add", right)
+        shmem.signal(ready[0], turn, "set", right)
         shmem.wait_signal(ready[0], turn)
         assert data.tolist() == [(me - 1) % n * 100 + turn] * 4
         shmem.barrier_all()
@@ -72,7 +75,9 @@ def again_and_again() -> list[int]:
     totals = []
     for _ in range(3):
         shmem.init(heap_size=1 << 16)
-        counter = shmem.create_signals(1)
+        # Of the kind that the active back end adds to.
+        ops = backends.active().limits.signal_ops
+        counter = shmem.create_signals(1, torch.int64 if "add" in ops["int64"] else torch.int32)
         shmem.signal(counter[0], 1, "add", 0)
         if shmem.my_pe() == 0:
             totals.append(shmem.wait_signal(counter[0], shmem.n_pes()))

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
-from triton_dist import knobs, platform, shmem
+from triton_dist import backends, errors, knobs, platform, shmem
 from triton_dist.backends.cpu import state
 from triton_dist.testing import PE_COUNTS, run_pes
 
@@ -72,8 +73,12 @@ def test_parts_of_tensors(n: int) -> None:
     assert run_pes(gather, n) == [list(range(1, n + 1))] * n
 
 
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint32, torch.uint64])
-def test_signals_add_up(n: int, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("name", ["int32", "int64", "uint64"])
+def test_signals_add_up(n: int, name: str) -> None:
+    if "add" not in backends.active().limits.signal_ops.get(name, ()):
+        pytest.skip("refused; see test_signals_are_those_that_kernels_notify")
+    dtype = getattr(torch, name)
+
     def add() -> int:
         counter = shmem.create_signals(3, dtype)
         for _ in range(50):
@@ -86,11 +91,11 @@ def test_signals_add_up(n: int, dtype: torch.dtype) -> None:
 
 def test_signals_have_a_cache_line_each(n: int) -> None:
     def layout() -> tuple[Any, ...]:
-        signals = shmem.create_signals(4, torch.int32)
-        return tuple(signals.shape), signals.stride(0) * 4, signals.data_ptr() % 64, int(signals.sum())
+        signals = shmem.create_signals(4)
+        return tuple(signals.shape), signals.stride(0) * 8, signals.data_ptr() % 64, int(signals.sum())
 
     # NVSHMEM's are as dense as any other memory.
-    distance = 4 if platform.current().backend == "cuda" else shmem.SIGNAL_BYTES
+    distance = 8 if platform.current().backend in ("cuda", "hip", "maca") else 64
     assert set(run_pes(layout, n)) == {((4,), distance, 0, 0)}
 
 
@@ -98,7 +103,8 @@ def test_unsigned_signals_compare_unsigned(n: int) -> None:
     def big() -> int:
         signals = shmem.create_signals(1, torch.uint64)
         shmem.signal(signals[0], (1 << 64) - 3, "set", shmem.my_pe())
-        shmem.signal(signals[0], 1, "add", shmem.my_pe())
+        op, value = ("add", 1) if "add" in backends.active().limits.signal_ops["uint64"] else ("set", (1 << 64) - 2)
+        shmem.signal(signals[0], value, op, shmem.my_pe())
         return shmem.wait_signal(signals[0], 1 << 63, "gt")
 
     assert run_pes(big, n) == [(1 << 64) - 2] * n
@@ -279,9 +285,56 @@ def test_no_deadline(n: int) -> None:
 
 def test_a_simulated_back_end_has_its_own_distance_of_signals(n: int) -> None:
     def stride() -> tuple[int, str]:
-        return shmem.create_signals(3, torch.int32).stride(0), shmem.info().mode
+        return shmem.create_signals(3).stride(0), shmem.info().mode
 
     with knobs.scope(backend="cuda", simulate=True):
         assert run_pes(stride, n) == [(1, "simulated")] * n
     with knobs.scope(backend="ascend", simulate=True):
-        assert run_pes(stride, n) == [(16, "simulated")] * n
+        assert run_pes(stride, n) == [(8, "simulated")] * n
+
+
+SIGNALS = {
+    "cpu": {"int32": ("set", "add"), "int64": ("set", "add"), "uint64": ("set", "add")},
+    "cuda": {"int64": ("set", "add"), "uint64": ("set", "add")},
+    "ascend": {"int32": ("set", "add"), "int64": ("set",), "uint64": ("set",)},
+}
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_signals_are_those_that_kernels_notify(n: int, name: str) -> None:
+    """A back end that is simulated takes what its device does, and the host API what `dl.notify` does."""
+
+    def taken() -> dict[str, list[str]]:
+        found = {}
+        for dtype in ("int16", "int32", "int64", "uint32", "uint64", "float32"):
+            refusal, signals = refused(lambda dtype=dtype: shmem.create_signals(2, getattr(torch, dtype)))
+            if signals is None:
+                assert f"a signal of the {name} back end cannot be {dtype}; valid: {', '.join(valid)}" in refusal
+            else:
+                found[dtype] = [op for op in ("set", "add") if sent(signals[1], op)]
+        return found
+
+    def sent(signal: torch.Tensor, op: str) -> bool:
+        refusal, _ = refused(lambda: shmem.signal(signal, 1, op, shmem.my_pe()))
+        told = f"the ascend back end cannot {op} to a signal of type {str(signal.dtype).removeprefix('torch.')}"
+        assert not refusal or (told in refusal and refusal.endswith("'add' is for: int32"))
+        return not refusal
+
+    def plain_memory_as_signal() -> str:
+        memory = shmem.create_tensor((1,), torch.uint32)
+        return refused(lambda: shmem.wait_signal(memory[0], 0))[0]
+
+    valid = SIGNALS[name]
+    with knobs.scope(backend=name, simulate=None if name == "cpu" else True):
+        limits = backends.active().limits.signal_ops
+        assert {dtype: {*ops} for dtype, ops in limits.items()} == {dtype: {*ops} for dtype, ops in valid.items()}
+        assert run_pes(taken, n) == [{dtype: [*ops] for dtype, ops in valid.items()}] * n
+        assert all("cannot be uint32; valid" in message for message in run_pes(plain_memory_as_signal, n))
+
+
+def refused(call: Callable[[], Any]) -> tuple[str, Any]:
+    """Why the host API refuses the signal, and what the call returned."""
+    try:
+        return "", call()
+    except errors.BadSignal as error:
+        return str(error), None

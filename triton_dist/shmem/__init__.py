@@ -36,11 +36,7 @@ if TYPE_CHECKING:
     from triton_dist.shmem.config import ShmemConfig
     from triton_dist.shmem.report import Info
 
-SIGNAL_BYTES = 64
-"""Distance of the signals that `create_signals` makes."""
-
 __all__ = [
-    "SIGNAL_BYTES",
     "adapter",
     "barrier_all",
     "create_signals",

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from triton_dist import knobs
 from triton_dist.backends.agreement import Agreement
-from triton_dist.backends.ascend import codes
+from triton_dist.backends.ascend import AscendBackend, codes
 from triton_dist.backends.base import RuntimeAdapter
 from triton_dist.errors import (
     AclshmemFailed,
     AclshmemMissing,
-    BadSignal,
     EngineNeedsAddress,
     NotInitialized,
     NotSymmetric,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 
     from triton_dist.shmem.config import ShmemConfig
 
+_BACKEND = AscendBackend()
 SIGNAL_SLOT_BYTES = 64
 MOST_ADDRESS_CHARACTERS = 63
 """The library cuts an address that is longer."""
@@ -236,7 +236,7 @@ class AscendAdapter(RuntimeAdapter):
     def create_signals(self, n: int, dtype: torch.dtype) -> torch.Tensor:
         """Collective: `n` signals of zero, each in a line of 64 bytes."""
         call = self._call("create_signals")
-        bits = checks.check_signal_dtype(checks.dtype_of(dtype, call), call).bits
+        bits = checks.check_signal_dtype(checks.dtype_of(dtype, call), call, _BACKEND).bits
         (count,) = checks.shape_of(n, call)
         stride = SIGNAL_SLOT_BYTES * 8 // bits
         return self.create_tensor((count * stride,), dtype)[::stride]
@@ -299,13 +299,10 @@ class AscendAdapter(RuntimeAdapter):
     def signal(self, signal: torch.Tensor, value: int, op: str, pe: int) -> None:
         """Set a signal of `pe`, or add to an int32 one."""
         ash, call = self._running("signal"), self._call("signal")
-        checks.check_choice("op", op, checks.SIGNAL_OPS, call)
         self._checked(call, "the signal", signal)
-        kind = checks.check_signal(signal, call)
+        kind = checks.check_signal(signal, call, _BACKEND)
+        checks.check_signal_op(op, signal, call, _BACKEND)
         number, peer = kind.check(value, call), checks.check_pe(pe, self.n_pes(), call)
-        if op == "add" and kind.bits != 32:
-            detail = f"aclshmem adds to 32-bit signals only, not to {str(signal.dtype).removeprefix('torch.')}"
-            raise BadSignal(**call.fields(), detail=detail)
         self._settle()
         if op == "set":
             word = _word(number, kind.bits, signal)
@@ -321,7 +318,7 @@ class AscendAdapter(RuntimeAdapter):
         call = self._call("wait_signal")
         compare = checks.COMPARISONS[checks.check_choice("cmp", cmp, tuple(checks.COMPARISONS), call)]
         self._checked(call, "the signal", signal)
-        checks.check_signal(signal, call).check(value, call)
+        checks.check_signal(signal, call, _BACKEND).check(value, call)
         assert self._config is not None
         limit = self._config.deadline_seconds() if timeout is None else timeout
         start = time.monotonic()

@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from ctypes import c_int64
 from typing import TYPE_CHECKING, Any
 
-from triton_dist import backends
 from triton_dist.backends.base import RuntimeAdapter
 from triton_dist.backends.cpu import atomics, state
 from triton_dist.errors import (
@@ -246,8 +245,9 @@ class CpuAdapter(RuntimeAdapter):
         with self._lock, self._refusing():
             call = self._call(text)
             (count,) = checks.shape_of(n, call) if isinstance(n, int) else checks.shape_of((n,), call)
-            bits = checks.check_signal_dtype(checks.dtype_of(dtype, call), call).bits
-            distance = backends.active().limits.slot_bytes or bits // 8
+            backend = self._running(text).backend
+            bits = checks.check_signal_dtype(checks.dtype_of(dtype, call), call, backend).bits
+            distance = backend.limits.slot_bytes or bits // 8
             return self._create(call, (count,), dtype, (distance * 8 // bits,))
 
     def _create(
@@ -312,8 +312,9 @@ class CpuAdapter(RuntimeAdapter):
     def signal(self, signal: torch.Tensor, value: int, op: str, pe: int) -> None:
         """Set `signal` of `pe` to `value`, or add to it; whoever sees it also sees what this PE wrote before."""
         call = self._call("signal")
-        checks.check_choice("op", op, checks.SIGNAL_OPS, call)
-        address, kind = self._running(call.call).signal_at(signal, pe, call)
+        own = self._running(call.call)
+        address, kind = own.signal_at(signal, pe, call)
+        checks.check_signal_op(op, signal, call, own.backend)
         word, number = atomics.word(kind.bits), kind.check(value, call)
         if op == "set":
             word.store(address, number)

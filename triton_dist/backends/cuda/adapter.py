@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from triton_dist.backends.agreement import Agreement
 from triton_dist.backends.base import RuntimeAdapter
-from triton_dist.backends.cuda import library
+from triton_dist.backends.cuda import CudaBackend, library
 from triton_dist.backends.cuda.modules import MODULES
-from triton_dist.backends.cuda.nvshmem import FULL_MPG, LIMITED_MPG, UID_BYTES, Nvshmem
+from triton_dist.backends.cuda.nvshmem import LIMITED_MPG, UID_BYTES, Nvshmem
 from triton_dist.backends.cuda.stream_ops import WAITS, StreamOps
 from triton_dist.errors import (
     BadSignal,
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from triton_dist.shmem.config import ShmemConfig
     from triton_dist.shmem.provider import SymmetricMemory
 
+_BACKEND = CudaBackend()
+_HEAP_SIZE = "NVSHMEM_SYMMETRIC_SIZE"
 _OPS = {"set": 9, "add": 10}
 _POLL_SECONDS = 50e-6
 
@@ -62,6 +64,9 @@ class _Range:
 class CudaAdapter(RuntimeAdapter):
     """One PE on a GPU."""
 
+    _heap_size: str | None = None
+    """What this process wrote into NVSHMEM's variable."""
+
     def __init__(self, nvshmem: Nvshmem | None = None, stream_ops: StreamOps | None = None) -> None:
         self._given, self._given_ops = nvshmem, stream_ops
         self._nvshmem: Any = None
@@ -69,14 +74,14 @@ class CudaAdapter(RuntimeAdapter):
         self._ranges: list[_Range] = []
         self._anchor = 0
         self._owner = False
-        self._one_device: bool | None = None
+        self._gpu_count: int | None = None
 
     # Life
 
     def init(self, config: ShmemConfig) -> None:
         """Collective: meet the others, and make this process a PE."""
         self._device = _choose_device()
-        os.environ.setdefault("NVSHMEM_SYMMETRIC_SIZE", str(config.heap_size))
+        self._set_heap_size(config)
         if library.without_network():
             # Without a network NVSHMEM's thread has nothing to send, and would poll on a core of its own all the time.
             os.environ.setdefault("NVSHMEM_DISABLE_LOCAL_ONLY_PROXY", "1")
@@ -84,7 +89,7 @@ class CudaAdapter(RuntimeAdapter):
         self._owner = not nvshmem.initialized()
         if self._owner:
             nvshmem.init(config.pe, config.n_pes, _shared_uid(config, nvshmem))
-        self._nvshmem, self._config, self._one_device = nvshmem, config, None
+        self._nvshmem, self._config, self._gpu_count = nvshmem, config, None
         self._stream_ops = self._given_ops or StreamOps()
         self._check_versions()
         self._check_identity()
@@ -93,12 +98,19 @@ class CudaAdapter(RuntimeAdapter):
         self._anchor = nvshmem.malloc(64)
         MODULES.start(nvshmem)
 
+    def _set_heap_size(self, config: ShmemConfig) -> None:
+        """As asked for in the program, else as NVSHMEM's own variable says, else by our setting."""
+        # What an earlier init wrote there is nobody's wish.
+        if "heap_size" in config.model_fields_set or os.environ.get(_HEAP_SIZE) in (None, CudaAdapter._heap_size):
+            os.environ[_HEAP_SIZE] = CudaAdapter._heap_size = str(config.heap_size)
+
     def _check_versions(self) -> None:
         """The device code and the host library must be of one release."""
         try:
             device = library.installed().version
         except NvshmemNotFound:
             return  # A kernel that needs it says so.
+        library.check_packages()
         host = self._nvshmem.version()
         if device[0].isdigit() and device.split(".")[:2] != host.split(".")[:2]:
             raise NvshmemMismatch(
@@ -158,16 +170,20 @@ class CudaAdapter(RuntimeAdapter):
         return self._device
 
     def shares_device(self) -> bool:
-        return self._running("shares_device()").init_status() in (LIMITED_MPG, FULL_MPG)
+        return self._gpus() < self.n_pes()
 
     def on_one_device(self) -> bool:
-        """Collective, the first time."""
-        if self._one_device is None:
-            self._one_device = self.shares_device() and self._all_have(_uuid_of(self._device))
-        return self._one_device
+        return 1 == self._gpus() < self.n_pes()
 
-    def _all_have(self, name: bytes) -> bool:
-        """Collective: whether every PE says the same."""
+    def _gpus(self) -> int:
+        """How many all PEs have. Collective, the first time."""
+        self._running("shares_device()")
+        if self._gpu_count is None:
+            self._gpu_count = len(set(self._said_by_all(_uuid_of(self._device))))
+        return self._gpu_count
+
+    def _said_by_all(self, name: bytes) -> list[bytes]:
+        """Collective: what each PE says, all as many bytes."""
         import torch
 
         mine = torch.tensor(list(name), dtype=torch.uint8, device=self._device)
@@ -175,13 +191,13 @@ class CudaAdapter(RuntimeAdapter):
         for pe in range(self.n_pes()):
             self.put(table[self.my_pe()], mine, pe)
         self.barrier_all()
-        alike = bool((table == mine).all())
+        said = [bytes(row) for row in table.tolist()]
         self.free_tensor(table)
-        return alike
+        return said
 
     def info(self) -> dict[str, Any]:
         self._running("info()")
-        heap = _bytes_of(os.environ["NVSHMEM_SYMMETRIC_SIZE"])
+        heap = _bytes_of(os.environ[_HEAP_SIZE])
         used = sum(memory.nbytes for memory in self._ranges if memory.peers is None)
         return {
             "pe": self._config.pe,
@@ -202,11 +218,8 @@ class CudaAdapter(RuntimeAdapter):
 
     def create_signals(self, n: int, dtype: torch.dtype) -> torch.Tensor:
         """Collective: `n` signals of zero, next to each other."""
-        import torch
-
         call = self._call(f"create_signals({n!r}, {dtype})")
-        if dtype not in (torch.int64, torch.uint64):
-            raise BadSignal(**call.fields(), detail=f"NVSHMEM's signals are int64 or uint64, not {dtype}")
+        checks.check_signal_dtype(checks.dtype_of(dtype, call), call, _BACKEND)
         return self._create(call, checks.shape_of((n,), call), dtype)
 
     def agree(self, call: str) -> None:
@@ -227,9 +240,10 @@ class CudaAdapter(RuntimeAdapter):
         # NVSHMEM returns null for 0 bytes.
         address = self._nvshmem.malloc(max(nbytes, 1))
         if address == 0:
-            size = os.environ["NVSHMEM_SYMMETRIC_SIZE"]
+            size = os.environ[_HEAP_SIZE]
             detail = f"PE {call.pe}, {call.where}: no {nbytes} bytes are left of the symmetric heap ({size})."
-            raise NvshmemError(call=call.call, detail=detail, fix="Set TRITON_DIST_HEAP_SIZE or free tensors.")
+            variable = "TRITON_DIST_HEAP_SIZE" if size == CudaAdapter._heap_size else _HEAP_SIZE
+            raise NvshmemError(call=call.call, detail=detail, fix=f"Set {variable}, or free tensors.")
         self._ranges.append(_Range(address, nbytes, f"{call.call} at {call.where}"))
         made = self._tensor_at(address, nbytes, shape, dtype)
         made.view(torch.uint8).zero_()
@@ -353,9 +367,9 @@ class CudaAdapter(RuntimeAdapter):
     def signal(self, signal: torch.Tensor, value: int, op: str, pe: int) -> None:
         """In order of the current stream: who sees it sees what this stream wrote before."""
         call = self._call("signal")
-        checks.check_choice("op", op, checks.SIGNAL_OPS, call)
         peer = checks.check_pe(pe, self._config.n_pes, call)
         kind = self._signal_kind(signal, call)
+        checks.check_signal_op(op, signal, call, _BACKEND)
         number = kind.check(value, call) & ((1 << 64) - 1)
         memory = self._locate(signal, "the signal", call)
         address = self._address_on(memory, signal.data_ptr(), peer)
@@ -382,6 +396,7 @@ class CudaAdapter(RuntimeAdapter):
         call = self._call("wait_signal")
         compare = checks.COMPARISONS[checks.check_choice("cmp", cmp, tuple(checks.COMPARISONS), call)]
         kind = self._signal_kind(signal, call)
+        kind.check(value, call)
         self._locate(signal, "the signal", call)
         seconds = self._config.deadline_seconds() if timeout is None else timeout
         start = time.monotonic()
@@ -423,11 +438,7 @@ class CudaAdapter(RuntimeAdapter):
 
     def _signal_kind(self, signal: torch.Tensor, call: Call) -> checks.SignalKind:
         checks.require_tensor(signal, "the signal", call)
-        kind = checks.signal_kinds().get(signal.dtype)
-        if kind is None or kind.bits != 64 or signal.numel() != 1:
-            detail = f"a signal is one int64 or uint64 element, got {checks.brief(signal)}"
-            raise BadSignal(**call.fields(), detail=detail)
-        return kind
+        return checks.check_signal(signal, call, _BACKEND)
 
     # What is where
 

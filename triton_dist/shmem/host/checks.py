@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ from triton_dist.shmem.callsite import call_site
 
 if TYPE_CHECKING:
     import torch
+
+    from triton_dist.backends.base import Backend
 
 COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     name: getattr(operator, name) for name in ("eq", "ne", "gt", "le", "lt", "ge")
@@ -64,13 +66,12 @@ class SignalKind:
 
 @functools.cache
 def signal_kinds() -> dict[torch.dtype, SignalKind]:
-    """What a signal can be."""
+    """What a signal can be; of these a back end has those that its `Limits` name."""
     import torch
 
     return {
         torch.int32: SignalKind(32, True),
         torch.int64: SignalKind(64, True),
-        torch.uint32: SignalKind(32, False),
         torch.uint64: SignalKind(64, False),
     }
 
@@ -124,28 +125,43 @@ def brief(tensor: torch.Tensor) -> str:
     return f"{tuple(tensor.shape)} {_name(tensor.dtype)}"
 
 
-def check_signal_dtype(dtype: torch.dtype, call: Call) -> SignalKind:
-    """The kind of signal that a dtype makes."""
-    kinds = signal_kinds()
-    if dtype not in kinds:
-        valid = ", ".join(_name(each) for each in kinds)
-        raise BadSignal(**call.fields(), detail=f"a signal cannot be {_name(dtype)}; valid: {valid}")
-    return kinds[dtype]
+def check_signal_dtype(dtype: torch.dtype, call: Call, backend: Backend) -> SignalKind:
+    """The kind of signal that a dtype makes, if kernels of the back end can notify such signals."""
+    valid = [each for each in signal_kinds() if _name(each) in backend.limits.signal_ops]
+    if dtype not in valid:
+        detail = f"a signal of the {backend.name} back end cannot be {_name(dtype)}; valid: {_listed(valid)}"
+        raise BadSignal(**call.fields(), detail=detail)
+    return signal_kinds()[dtype]
 
 
-def check_signal(signal: torch.Tensor, call: Call) -> SignalKind:
+def check_signal(signal: torch.Tensor, call: Call, backend: Backend) -> SignalKind:
     """The same for a tensor, which must be one element: `signals[3]`."""
-    kind = check_signal_dtype(signal.dtype, call)
+    kind = check_signal_dtype(signal.dtype, call, backend)
     if signal.numel() != 1:
         detail = f"a signal is one element, but this tensor is {brief(signal)}; pick one, as in signals[0]"
         raise BadSignal(**call.fields(), detail=detail)
     return kind
 
 
+def check_signal_op(op: str, signal: torch.Tensor, call: Call, backend: Backend) -> None:
+    """Raise unless the back end can do this to a signal of this type, which it has."""
+    check_choice("op", op, SIGNAL_OPS, call)
+    ops = backend.limits.signal_ops
+    if op not in ops[_name(signal.dtype)]:
+        valid = _listed(each for each in signal_kinds() if op in ops.get(_name(each), ()))
+        done = f"{op} to" if op == "add" else op
+        cannot = f"the {backend.name} back end cannot {done} a signal of type {_name(signal.dtype)}"
+        raise BadSignal(**call.fields(), detail=f"{cannot}; {op!r} is for: {valid}")
+
+
 def check_choice(name: str, got: Any, valid: Sequence[str], call: Call) -> str:
     if got not in valid:
         raise BadSignal(**call.fields(), detail=f"{name} = {got!r} is unknown; valid: {', '.join(valid)}")
     return got
+
+
+def _listed(dtypes: Iterable[torch.dtype]) -> str:
+    return ", ".join(map(_name, dtypes)) or "none"
 
 
 def _name(dtype: torch.dtype) -> str:

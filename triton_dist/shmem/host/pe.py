@@ -9,6 +9,8 @@ from ctypes import c_int64, c_uint64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from triton_dist import backends
+from triton_dist.backends.base import Backend
 from triton_dist.backends.cpu import state
 from triton_dist.backends.cpu.heap import Segment
 from triton_dist.errors import FreedTensor, NotSymmetric, OutOfStep
@@ -38,6 +40,8 @@ class Pe:
     waiter: Waiter
     allocator: Allocator
     tensors: Tensors
+    backend: Backend
+    """Its own, or the one that is simulated: it says what signals there are."""
     keep: tuple[Any, ...]
     """What `device` points to."""
     pid: int
@@ -72,6 +76,7 @@ class Pe:
             waiter=Waiter(device, lambda: abort.value, control, deaths),
             allocator=Allocator(CONTROL_BYTES + sync_bytes(config.n_pes), own.size),
             tensors=Tensors(),
+            backend=backends.active(),
             keep=(bases, fault, abort),
             pid=os.getpid(),
         )
@@ -133,7 +138,7 @@ class Pe:
     def signal_at(self, signal: torch.Tensor, pe: int, call: Call) -> tuple[int, SignalKind]:
         """The address of a signal in the heap of `pe`, and what kind of word it is."""
         offset = self.offset(signal, "the signal", call)
-        kind = checks.check_signal(signal, call)
+        kind = checks.check_signal(signal, call, self.backend)
         peer = checks.check_pe(pe, self.config.n_pes, call)
         return self.world.segments[peer].address + offset, kind
 
