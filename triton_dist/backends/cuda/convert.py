@@ -251,7 +251,7 @@ def _counterpart(at: _Place, pointer: SSAValue, symbol: str, operands: Sequence[
     result what it knows of the pointer. Null stays null.
     """
     size = _size_of(d.pointee(pointer.type))
-    asked = symbols.Wrapper(symbols.BETWEEN[size], symbol).name
+    asked = symbols.WrapperName(symbols.BETWEEN[size], symbol).text
     handed = [at.for_wrapper(value) if value is pointer else value for value in operands]
     elements = at.call(asked, handed, i64, True, (symbols.WRAPPERS, ""), divisibility=templates.PAGE // size)
     return at.op(tt.AddPtrOp, (pointer, elements), pointer.type)
@@ -361,12 +361,12 @@ def _notify_anywhere(at: _Place, op: d.NotifyOp, action: str) -> None:
     """Through a wrapper that stores to a peer it can reach, and asks NVSHMEM to signal any other."""
     mode = "each" if at.divergent() else "one"
     if at.invariant_loop((op.sigAddr, op.rank)) is None:
-        wrapper = symbols.Wrapper(mode, symbols.NOTIFY[action])
+        wrapper = symbols.WrapperName(mode, symbols.NOTIFY[action])
         operands = (at.for_wrapper(op.sigAddr), op.signalVal, op.rank)
     else:
-        wrapper = symbols.Wrapper(mode, symbols.NOTIFY_THERE[action])
+        wrapper = symbols.WrapperName(mode, symbols.NOTIFY_THERE[action])
         operands = (at.address(op.sigAddr), _peer_signal(at, op), op.signalVal, op.rank)
-    at.guarded(i32, lambda inside: inside.call(wrapper.name, operands, i32, False, (symbols.WRAPPERS, "")))
+    at.guarded(i32, lambda inside: inside.call(wrapper.text, operands, i32, False, (symbols.WRAPPERS, "")))
 
 
 def _extern_call(at: _Place, op: d.ExternCallOp) -> Sequence[SSAValue]:
@@ -379,8 +379,8 @@ def _extern_call(at: _Place, op: d.ExternCallOp) -> Sequence[SSAValue]:
         if symbol in symbols.POINTERS and isinstance(result, tt.PointerType):
             return (_pointer_call(at, op, symbol),)
         if symbol not in symbols.DIRECT:
-            wrapper = symbols.Wrapper(symbols.mode_of(symbol, at.divergent()), symbol)
-            symbol, library = wrapper.name, (symbols.WRAPPERS, "")
+            wrapper = symbols.WrapperName(symbols.mode_of(symbol, at.divergent()), symbol)
+            symbol, library = wrapper.text, (symbols.WRAPPERS, "")
     value = _any_call(at, op, symbol, library, result, pure)
     return (value,) if op.results else ()
 

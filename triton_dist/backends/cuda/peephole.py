@@ -28,7 +28,7 @@ _WIDE = re.compile(rf"{_BEGIN}mad\.wide\.([su]32) (\w+), (\w+), (\d+), (?!\2\b)(
 def faster(statements: str, straight: bool) -> str:
     """The statements of a function. `straight`: its loads may be made although a branch would skip them."""
     statements = _compared_once(statements)
-    return _multiplied_alone(_straight(statements) if straight else statements)
+    return _multiplied_then_added(_straight(statements) if straight else statements)
 
 
 def _compared_once(statements: str) -> str:
@@ -66,9 +66,9 @@ def _straight(statements: str) -> str:
         return statements
     words, made = Counter(_WORD.findall(statements)), Counter(_MADE.findall(statements))
     # What is made there is made nowhere else, the result only where it is seen to be, and nobody else jumps there.
-    alone = all(made[name] == 1 for name in _MADE.findall(found["body"]))
+    made_once = all(made[name] == 1 for name in _MADE.findall(found["body"]))
     result, null, value = found["result"], found["null"], found["value"]
-    if not alone or made[result] != 2 or result in _WORD.findall(found["body"]):
+    if not made_once or made[result] != 2 or result in _WORD.findall(found["body"]):
         return statements
     if words[null] != 2 or words[found["end"]] != 2:
         return statements
@@ -80,6 +80,6 @@ def _straight(statements: str) -> str:
     return statements.replace(found[0], f"{body}selp.b64 {result}, 0, {value}, {null}; ")
 
 
-def _multiplied_alone(statements: str) -> str:
+def _multiplied_then_added(statements: str) -> str:
     """`mad.wide` as a multiplication and an addition, as an index of a table has it."""
     return _WIDE.sub(r"mul.wide.\1 \2, \3, \4; add.s64 \2, \5, \2;", statements)

@@ -43,9 +43,9 @@ def symbols() -> dict[str, Symbol]:
     for action, symbol in names.NOTIFY.items():
         found[symbol] = Symbol(f"host_signal_{action}_i64")
         found[names.NOTIFY_THERE[action]] = Symbol(f"cuda_signal_{action}")
-    wrapped = {names.Wrapper(mode, symbol).name: host for symbol, host in found.items() for mode in names.MODES}
+    wrapped = {names.WrapperName(mode, symbol).text: host for symbol, host in found.items() for mode in names.MODES}
     between = {
-        names.Wrapper(mode, "nvshmem_ptr").name: Symbol(f"cuda_between_{size}", result="i64")
+        names.WrapperName(mode, "nvshmem_ptr").text: Symbol(f"cuda_between_{size}", result="i64")
         for size, mode in names.BETWEEN.items()
     }
     return found | wrapped | between

@@ -39,18 +39,20 @@ TYPES = {
 
 
 @dataclass(frozen=True)
-class Wrapper:
+class WrapperName:
+    """How the function `symbol` is called; what the wrapper does is in `wrappers.py`."""
+
     mode: str
     symbol: str
 
     @property
-    def name(self) -> str:
+    def text(self) -> str:
         return f"triton_dist_{self.mode}_{self.symbol}"
 
     @staticmethod
-    def of(name: str) -> Wrapper | None:
+    def of(name: str) -> WrapperName | None:
         found = _NAME.fullmatch(name)
-        return Wrapper(found[1], found[2]) if found else None
+        return WrapperName(found[1], found[2]) if found else None
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import IntegerType
 from triton_dist.backends.cuda import bitcode, libdevice, library, symbols
 from triton_dist.backends.cuda.assembled import assembled
 from triton_dist.backends.cuda.bitcode import Pieces, Signature
-from triton_dist.backends.cuda.symbols import Wrapper
+from triton_dist.backends.cuda.symbols import WrapperName
 from triton_dist.backends.cuda.templates import release
 from triton_dist.errors import DeviceLibraryFile, DeviceLibraryMissing, NvshmemMismatch, UndefinedDeviceFunction
 from triton_dist.ir.dialects.tt import PointerType
@@ -48,8 +48,8 @@ _LOOK_UP = "nvshmem_ptr"
 
 
 @dataclass(frozen=True)
-class Called:
-    """A function as the module calls it."""
+class ExternCall:
+    """A call of a function, as the module makes it."""
 
     name: str
     operands: tuple[str, ...]
@@ -65,22 +65,22 @@ class Called:
 
 def device_libraries(module: ModuleOp, arch: int, given: Mapping[str, str]) -> list[tuple[str, str]]:
     """Triton's (key, path) pairs for a converted module."""
-    vendor: dict[str, Called] = {}
+    vendor: dict[str, ExternCall] = {}
     others: dict[str, str] = {}
     for op in module.walk():
         if op.name != "tt.extern_elementwise":
             continue
         name, path = _text(op, "libname"), _text(op, "libpath")
         if name in (symbols.VENDOR, symbols.WRAPPERS):
-            vendor.setdefault(_text(op, "symbol"), _called(op))
+            vendor.setdefault(_text(op, "symbol"), _extern_call(op))
         elif path:
             if not Path(path).is_file():
-                where, symbol = _called(op).where, _text(op, "symbol")
+                where, symbol = _extern_call(op).where, _text(op, "symbol")
                 raise DeviceLibraryFile(where=where, symbol=symbol, library=name, path=path)
             # Several files may be parts of one library.
             others.setdefault(path, f"{name} {path}" if name in others.values() else name)
         elif name not in given and not (_text(op, "symbol").startswith(libdevice.PREFIX) and libdevice.KEY in given):
-            raise DeviceLibraryMissing(where=_called(op).where, symbol=_text(op, "symbol"), library=name)
+            raise DeviceLibraryMissing(where=_extern_call(op).where, symbol=_text(op, "symbol"), library=name)
     found = [(name, path) for path, name in others.items()]
     if vendor:
         found.append((symbols.VENDOR, str(make(list(vendor.values()), arch, given.get(symbols.VENDOR)))))
@@ -91,9 +91,9 @@ def _text(op: Operation, name: str) -> str:
     return op.properties[name].data  # pyright: ignore
 
 
-def _called(op: Operation) -> Called:
+def _extern_call(op: Operation) -> ExternCall:
     operands = tuple(_llvm_type(value.type) for value in op.operands)
-    return Called(_text(op, "symbol"), operands, _llvm_type(op.results[0].type), op)
+    return ExternCall(_text(op, "symbol"), operands, _llvm_type(op.results[0].type), op)
 
 
 def _llvm_type(type: Any) -> str:
@@ -105,14 +105,14 @@ def _llvm_type(type: Any) -> str:
     return {"f32": "float", "f64": "double", "f16": "half", "bf16": "bfloat"}.get(text, text)
 
 
-def make(called: Sequence[Called], arch: int, given: str | None = None) -> Path:
+def make(calls: Sequence[ExternCall], arch: int, given: str | None = None) -> Path:
     """The file with all that is called; kept by what it holds."""
     path = Path(given) if given else library.installed().file_for(arch)
     pieces = bitcode.pieces_of(path, all_functions())
     without_network = library.without_network()
-    key = (*((call.name, call.operands, call.result) for call in called), path, pieces, arch, without_network)
+    key = (*((call.name, call.operands, call.result) for call in calls), path, pieces, arch, without_network)
     if (found := _contents.get(key)) is None:
-        found = _content(called, path, pieces, arch, without_network)
+        found = _content(calls, path, pieces, arch, without_network)
         _contents.put(key, found)
     digest, content = found
     target = bitcode.cache_dir() / f"triton_dist_device_{digest}.ll"
@@ -124,13 +124,15 @@ def make(called: Sequence[Called], arch: int, given: str | None = None) -> Path:
 _contents: Remembered[tuple[str, bytes]] = Remembered(64)
 
 
-def _content(called: Sequence[Called], path: Path, pieces: Pieces, arch: int, alone: bool) -> tuple[str, bytes]:
-    """What the file holds, and a hash of it. `alone`: there is no network."""
-    roots = _roots(called, path, pieces)
-    stubs = WITHOUT_NETWORK if alone else None
-    inlined = _inlined(called, roots, pieces, stubs, arch)
-    own = [(wrapper, call) for call in called if (wrapper := Wrapper.of(call.name))]
-    texts = [*(_wrapper(wrapper, call, pieces, inlined.keys()) for wrapper, call in own), *inlined.values()]
+def _content(
+    calls: Sequence[ExternCall], path: Path, pieces: Pieces, arch: int, without_network: bool
+) -> tuple[str, bytes]:
+    """What the file holds, and a hash of it."""
+    roots = _roots(calls, path, pieces)
+    stubs = WITHOUT_NETWORK if without_network else None
+    inlined = _inlined(calls, roots, pieces, stubs, arch)
+    own = [(wrapper, call) for call in calls if (wrapper := WrapperName.of(call.name))]
+    texts = [*(_wrapper_text(wrapper, call, pieces, inlined.keys()) for wrapper, call in own), *inlined.values()]
     body = pieces.extract([root for root in roots if root not in inlined], stubs)
     slot = _SLOT if any("@triton_dist_result" in text for text in texts) else ""
     content = "\n".join([slot, *texts, body]).encode()
@@ -143,18 +145,18 @@ def all_functions() -> tuple[str, ...]:
     return tuple(dict.fromkeys(["nvshmem_ptr", *_NOTIFY_NEEDS, *symbols.scopes()]))
 
 
-def _roots(called: Sequence[Called], path: Path, pieces: Pieces) -> list[str]:
+def _roots(calls: Sequence[ExternCall], path: Path, pieces: Pieces) -> list[str]:
     """NVSHMEM's functions that are needed."""
     roots: dict[str, None] = {}
-    for call in called:
+    for call in calls:
         needs = _needs(call)
-        _check(call, needs, path, pieces)
+        _check_defined(call, needs, path, pieces)
         roots |= dict.fromkeys(needs)
     return list(roots)
 
 
-def _needs(call: Called) -> tuple[str, ...]:
-    wrapper = Wrapper.of(call.name)
+def _needs(call: ExternCall) -> tuple[str, ...]:
+    wrapper = WrapperName.of(call.name)
     if wrapper is None:
         return (call.name,)
     if not _signals(wrapper):
@@ -163,12 +165,12 @@ def _needs(call: Called) -> tuple[str, ...]:
     return looked_up if library.without_network() else (*looked_up, *_NOTIFY_NEEDS)
 
 
-def _signals(wrapper: Wrapper) -> bool:
+def _signals(wrapper: WrapperName) -> bool:
     return wrapper.symbol in (*symbols.NOTIFY.values(), *symbols.NOTIFY_THERE.values())
 
 
 def _inlined(
-    called: Sequence[Called], roots: Sequence[str], pieces: Pieces, stubs: Mapping[str, str] | None, arch: int
+    calls: Sequence[ExternCall], roots: Sequence[str], pieces: Pieces, stubs: Mapping[str, str] | None, arch: int
 ) -> dict[str, str]:
     """The functions that all who call them take as inline assembly, of integers; and its text."""
     found: dict[str, str] = {}
@@ -176,20 +178,20 @@ def _inlined(
         declared = pieces.signature(name).of_integers()
         # Nor may another function of the library need it as it is.
         needed = f"@{name}" in pieces.closure([root for root in roots if root != name], stubs)
-        if not needed and all(name not in _needs(call) or _takes_integers(call, declared) for call in called):
+        if not needed and all(name not in _needs(call) or _takes_integers(call, declared) for call in calls):
             made = assembled(name, declared.parameters, declared.result, pieces, arch)
             found |= {name: made} if made else {}
     return found
 
 
-def _takes_integers(call: Called, declared: Signature) -> bool:
-    wrapper = Wrapper.of(call.name)
+def _takes_integers(call: ExternCall, declared: Signature) -> bool:
+    wrapper = WrapperName.of(call.name)
     if wrapper is None:
         return Signature(call.result, call.operands) == declared
     return _signals(wrapper) or wrapper.mode in symbols.BETWEEN.values()
 
 
-def _check(call: Called, needs: Iterable[str], path: Path, pieces: Pieces) -> None:
+def _check_defined(call: ExternCall, needs: Iterable[str], path: Path, pieces: Pieces) -> None:
     for name in needs:
         if name not in pieces:
             close = difflib.get_close_matches(name, pieces.functions(), n=1, cutoff=0.6)
@@ -200,14 +202,14 @@ def _check(call: Called, needs: Iterable[str], path: Path, pieces: Pieces) -> No
             raise UndefinedDeviceFunction(where=call.where, symbol=name, library=path, hint=hint)
 
 
-def _wrapper(wrapper: Wrapper, call: Called, pieces: Pieces, inlined: Collection[str]) -> str:
+def _wrapper_text(wrapper: WrapperName, call: ExternCall, pieces: Pieces, inlined: Collection[str]) -> str:
     if _signals(wrapper):
-        return _notify(wrapper, call, pieces, inlined)
+        return _notify_text(wrapper, call, pieces, inlined)
     if wrapper.mode in symbols.BETWEEN.values():
-        return _between(wrapper, call, pieces, inlined)
-    lines, value = _call(call, wrapper.symbol, pieces.signature(wrapper.symbol))
+        return _between_text(wrapper, call, pieces, inlined)
+    lines, value = _call_lines(call, wrapper.symbol, pieces.signature(wrapper.symbol))
     parameters = ", ".join(f"{type} %a{i}" for i, type in enumerate(call.operands))
-    head = f"define {call.result} @{wrapper.name}({parameters}) alwaysinline convergent nounwind {{\n"
+    head = f"define {call.result} @{wrapper.text}({parameters}) alwaysinline convergent nounwind {{\n"
     if wrapper.mode == "each":
         return f"{head}{lines}  ret {call.result} {value or 0}\n}}\n"
     if wrapper.mode == "block":
@@ -215,19 +217,19 @@ def _wrapper(wrapper: Wrapper, call: Called, pieces: Pieces, inlined: Collection
     return head + _elected(_LIMIT[wrapper.mode], lines, call.result, value)
 
 
-def _between(wrapper: Wrapper, call: Called, pieces: Pieces, inlined: Collection[str]) -> str:
+def _between_text(wrapper: WrapperName, call: ExternCall, pieces: Pieces, inlined: Collection[str]) -> str:
     """How far a symmetric address is from its counterpart, in elements."""
     operands, names = list(call.operands), [f"%a{i}" for i in range(len(call.operands))]
     parameters = ", ".join(map(" ".join, zip(operands, names, strict=True)))
     at = next(i for i, type in enumerate(operands) if type in (_GLOBAL, "i64"))
     made = _integer(operands[at], names[at], "%at")
     operands[at], names[at] = "i64", "%at"
-    asked = Called(call.name, tuple(operands), call.result, call.op)
-    lines, remote = _call(asked, wrapper.symbol, _signature(wrapper.symbol, pieces, inlined), names)
+    asked = ExternCall(call.name, tuple(operands), call.result, call.op)
+    lines, remote = _call_lines(asked, wrapper.symbol, _signature(wrapper.symbol, pieces, inlined), names)
     size = next(size for size, mode in symbols.BETWEEN.items() if mode == wrapper.mode)
     # Exactly: both are addresses of such elements, or the peer cannot be reached.
     return (
-        f"define i64 @{wrapper.name}({parameters}) alwaysinline nounwind {{\n{made}{lines}"
+        f"define i64 @{wrapper.text}({parameters}) alwaysinline nounwind {{\n{made}{lines}"
         f"  %bytes = sub i64 {remote}, %at\n  %elements = ashr exact i64 %bytes, {size.bit_length() - 1}\n"
         f"  ret i64 %elements\n}}\n"
     )
@@ -251,7 +253,7 @@ def _elected(threads: int, lines: str, result: str, value: str) -> str:
     )
 
 
-def _call(call: Called, symbol: str, signature: Signature, names: Sequence[str] = ()) -> tuple[str, str]:
+def _call_lines(call: ExternCall, symbol: str, signature: Signature, names: Sequence[str] = ()) -> tuple[str, str]:
     """The call itself, operands and result converted; and the name of the result, empty for none.
 
     The operands are `names`, or %a0, %a1 and so on.
@@ -284,7 +286,7 @@ def _converted(value: str, have: str, want: str, name: str) -> tuple[str, str | 
     return (f"  {name} = {how} {have} {value} to {want}\n", name) if how else ("", None)
 
 
-def _differs(call: Called, symbol: str, signature: Signature) -> NvshmemMismatch:
+def _differs(call: ExternCall, symbol: str, signature: Signature) -> NvshmemMismatch:
     have = f"{signature.result} ({', '.join(signature.parameters)})"
     want = f"{call.result} ({', '.join(call.operands)})"
     return NvshmemMismatch(
@@ -293,7 +295,7 @@ def _differs(call: Called, symbol: str, signature: Signature) -> NvshmemMismatch
     )
 
 
-def _notify(wrapper: Wrapper, call: Called, pieces: Pieces, inlined: Collection[str]) -> str:
+def _notify_text(wrapper: WrapperName, call: ExternCall, pieces: Pieces, inlined: Collection[str]) -> str:
     """Signal a PE: by a store if its memory can be reached, which is fast; otherwise through NVSHMEM.
 
     `%at` is the signal's address here; there, as seen from here, it is 0 if it cannot be reached.
@@ -306,7 +308,7 @@ def _notify(wrapper: Wrapper, call: Called, pieces: Pieces, inlined: Collection[
         addresses = f"{call.operands[0]} %here"
         lines, remote = _looked_up(call, pieces, inlined)
     head = (
-        f"define i32 @{wrapper.name}({addresses}, i64 %value, i32 %pe) "
+        f"define i32 @{wrapper.text}({addresses}, i64 %value, i32 %pe) "
         f"alwaysinline convergent nounwind {{\n{lines}{BARRIER if one else ''}"
     )
     if library.without_network():
@@ -315,10 +317,10 @@ def _notify(wrapper: Wrapper, call: Called, pieces: Pieces, inlined: Collection[
     return f"{head}{_signal_near(remote, add, one, anywhere=True)}{_signal_far(remote, add, one)}"
 
 
-def _looked_up(call: Called, pieces: Pieces, inlined: Collection[str]) -> tuple[str, str]:
+def _looked_up(call: ExternCall, pieces: Pieces, inlined: Collection[str]) -> tuple[str, str]:
     """Lines that make `%at` of `%here` and look for it on `%pe`, and the name of what they find."""
-    asked = Called(call.name, ("i64", "i32"), "i64", call.op)
-    lines, remote = _call(asked, _LOOK_UP, _signature(_LOOK_UP, pieces, inlined), ("%at", "%pe"))
+    asked = ExternCall(call.name, ("i64", "i32"), "i64", call.op)
+    lines, remote = _call_lines(asked, _LOOK_UP, _signature(_LOOK_UP, pieces, inlined), ("%at", "%pe"))
     return _integer(call.operands[0], "%here", "%at") + lines, remote
 
 
