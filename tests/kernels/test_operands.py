@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ from triton_dist.kernels import (
 from triton_dist.kernels.counted import Plan
 from triton_dist.kernels.exchange import Collective
 from triton_dist.kernels.gemm_reduce_scatter import Tiles
+from triton_dist.shmem import session
 from triton_dist.testing import run_pes
 
 PES = 2
@@ -170,6 +172,37 @@ def test_a_tangent_is_refused(name: str) -> None:
             op(*case.values())
 
     run_pes(call, PES)
+
+
+@each_operation
+def test_what_was_made_before_finalize_says_so(name: str) -> None:
+    """As PE 0 of 1 it would go on: the memory may be there still, but the others are not."""
+    case = CASES[name]
+
+    def call() -> None:
+        operands = case.values()
+        op = case.make()
+        op(*operands)
+        text = rf"^{type(op).__name__}: shmem\.finalize\(\) took its memory\. Make another one after shmem\.init\(\)$"
+        shmem.finalize()
+        for attempt in (lambda: op(*operands), op.free):
+            with pytest.raises(ArgumentError, match=text):
+                attempt()
+
+    run_pes(call, PES)
+
+
+def test_an_operation_that_nobody_has_any_more_hears_of_nothing() -> None:
+    def call() -> None:
+        owners = session.require("this").owners
+        op = MatmulAllReduce(4, 4, F32)
+        assert len(owners) == 2  # with what it is made of
+        op.free()
+        del op
+        gc.collect()
+        assert not owners
+
+    run_pes(call, 1)
 
 
 def made(kind: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[[], object]:

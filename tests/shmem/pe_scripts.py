@@ -167,3 +167,23 @@ def another_heap_size() -> str:
 
 def sleep() -> None:
     time.sleep(60)
+
+
+@triton.jit
+def _rank_into(out):
+    tl.store(out, dl.rank())
+
+
+def launch_after_finalize() -> list[str]:
+    """What a kernel says there, and which PE it is once there is a world again."""
+    out = torch.zeros(1, dtype=torch.int32)
+    _rank_into[(1,)](out)
+    seen = [str(out.item())]
+    shmem.finalize()
+    try:
+        _rank_into[(1,)](out)
+    except errors.NotInitialized as error:
+        seen.append(str(error))
+    shmem.init()
+    _rank_into[(1,)](out)
+    return [*seen, str(out.item())]

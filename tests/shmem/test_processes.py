@@ -193,3 +193,9 @@ def test_unequal_heaps_with_the_store_in_pe_0() -> None:
     env = {"MASTER_PORT": str(_free_port()), "TORCHELASTIC_USE_AGENT_STORE": "False"}
     for message in run_processes(pe_scripts.another_heap_size, 2, env=env):
         assert message.startswith("shmem.init: heap_size must be equal on all PEs")
+
+
+def test_a_kernel_after_finalize_is_not_alone_in_the_world() -> None:
+    for pe, (before, error, again) in enumerate(run_processes(pe_scripts.launch_after_finalize, 2)):
+        assert before == again == str(pe)
+        assert error.startswith("The kernel _rank_into needs a PE: call triton_dist.shmem.init() first")

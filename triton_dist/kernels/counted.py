@@ -190,6 +190,10 @@ class Counted(Collective):
 
         return alone
 
+    def _lose(self, why: str) -> None:
+        self._launch = self._again = self._gone
+        super()._lose(why)
+
     def _release(self) -> None:
         self._launch = self._again = self._gone
         shmem.barrier_all()

@@ -53,11 +53,15 @@ def one_at_a_time(call: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[
     return guarded
 
 
-class Freed(OneAtATime):
+class Gone(OneAtATime):
     """Takes its place when the memory is gone: by then it may be another's."""
 
+    def __init__(self, op: str, why: str) -> None:
+        super().__init__(op)
+        self._why = why
+
     def __enter__(self) -> None:
-        raise ArgumentError(op=self._op, detail="it was freed. Make another one, or free it after its last call")
+        raise ArgumentError(op=self._op, detail=self._why)
 
 
 class Collective(AbstractContextManager["Collective"], ABC):
@@ -78,7 +82,16 @@ class Collective(AbstractContextManager["Collective"], ABC):
         """Give the memory back. Collective; waits until no PE uses it."""
         with self._alone:
             self._release()
-        self._alone = Freed(type(self).__name__)
+        self._lose("it was freed. Make another one, or free it after its last call")
+
+    def finalized(self) -> None:
+        """`shmem.finalize` has given the memory back."""
+        if not isinstance(self._alone, Gone):
+            self._lose("shmem.finalize() took its memory. Make another one after shmem.init()")
+
+    def _lose(self, why: str) -> None:
+        """No call of it is made from here on."""
+        self._alone = Gone(type(self).__name__, why)
 
     @abstractmethod
     def _release(self) -> None:

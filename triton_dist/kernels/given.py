@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from triton_dist import shmem
-from triton_dist.errors import ArgumentError, NotInitialized
+from triton_dist.errors import ArgumentError
+from triton_dist.shmem import session
 
 Init = Callable[..., None]
 
@@ -27,15 +27,17 @@ def made_alike(init: Init) -> Init:
     signature = inspect.signature(init)
 
     @functools.wraps(init)
-    def make(op: object, /, *args: Any, **kwargs: Any) -> None:
+    def make(op: Any, /, *args: Any, **kwargs: Any) -> None:
         # What is made in inference mode cannot be written outside of it, and calls may be anywhere.
         with torch.inference_mode(mode=False):
-            if type(op).__init__ is make:  # not that of a base
-                name, given = type(op).__name__, signature.bind(op, *args, **kwargs)
-                _check(name, init, given)
-                _agree(name, given)
-                args, kwargs = given.args[1:], given.kwargs
-            init(op, *args, **kwargs)
+            if type(op).__init__ is not make:  # of a base
+                init(op, *args, **kwargs)
+                return
+            name, given = type(op).__name__, signature.bind(op, *args, **kwargs)
+            _check(name, init, given)
+            _agree(name, given)
+            init(*given.args, **given.kwargs)
+            session.require(name).owners.add(op)
 
     return make
 
@@ -100,6 +102,4 @@ def _agree(op: str, given: inspect.BoundArguments) -> None:
         if value is not None:
             shown.append(f"{name}={value!r}" if named else repr(value))
     call = f"{op}({', '.join(shown)})"
-    if not shmem.initialized():
-        raise NotInitialized(call=call)
-    shmem.adapter().agree(call)
+    session.require(call).adapter.agree(call)

@@ -17,9 +17,18 @@ Start it with `triton-dist run -n 4 script.py` or `torchrun --nproc-per-node 4 s
 tests, `triton_dist.testing.run_pes(fn, 4)` runs a function on four PEs of one process.
 
 **Collective**: `init`, `finalize`, `create_tensor`, `create_signals`, `free_tensor`, `reset_signals`, `barrier_all`.
-All PEs call them, in the same order and with equal arguments. A difference raises on every PE, and a PE that does not
-come raises on those that wait, after the deadline (TRITON_DIST_WAIT_TIMEOUT) or, if it died, at once. Calls of one
-kind or the other may come from any thread of a PE, but collective ones from one at a time.
+All PEs call them, in the same order and with equal arguments. A difference in what is created or freed raises
+`CollectiveMismatch` on every PE. Calls of one kind or the other may come from any thread of a PE, but collective ones
+from one at a time.
+
+**Waits.** On the host, and where a back end is simulated, a PE that does not come raises on those that wait, after the
+deadline (TRITON_DIST_WAIT_TIMEOUT) or, if it died, at once. On CUDA and Ascend collective calls wait without a
+deadline; only `wait_signal` has one.
+
+**Streams.** On CUDA `put`, `get`, `signal`, `stream_wait_signal` and `barrier_all` return before they are done, and are
+done in the order of torch's current stream. Everywhere else calls are done when they return.
+
+docs/host_api.md says more, and what differs between the back ends.
 """
 
 from __future__ import annotations
@@ -92,12 +101,12 @@ def init(config: ShmemConfig | None = None, **settings: Any) -> None:
 
 
 def finalize() -> None:
-    """Leave the world of PEs. Collective, unless a PE is dead: then it returns at once. Frees what was not freed."""
+    """Leave the world of PEs. Collective; frees what was not freed. On the host it returns at once if a PE is dead."""
     current = _session.require("finalize()")
     if current.depth > 1:
         current.depth -= 1
         return
-    _session.unbind(current)
+    current.end()
     current.adapter.finalize()
 
 
@@ -129,38 +138,53 @@ def device() -> torch.device:
 def create_tensor(shape: Sequence[int] | int, dtype: torch.dtype) -> torch.Tensor:
     """A tensor of zeros in the symmetric heap. Collective.
 
-    It is an ordinary torch tensor. Keep it until `free_tensor`: dropping it does not free it, as freeing is collective.
+    It is an ordinary torch tensor on `device()`. Dropping it does not free it, as freeing is collective.
+
+    Raises:
+        BadAllocation: the shape or the dtype is none.
+        CollectiveMismatch: the PEs do not make the same call.
+        HeapExhausted: on the host; on CUDA it is NvshmemError, on Ascend AclshmemFailed.
     """
     return _session.require("create_tensor()").adapter.create_tensor(shape, dtype)
 
 
 def free_tensor(tensor: torch.Tensor) -> None:
-    """Give back what `create_tensor` or `create_signals` returned. Collective; no PE may use it any more, anywhere."""
+    """Give back what `create_tensor` or `create_signals` returned. Collective; no PE may use it any more, anywhere.
+
+    Raises:
+        NotSymmetric, FreedTensor, PartOfTensor: it is not such a tensor, or not any more, or only a part of one.
+    """
     _session.require("free_tensor()").adapter.free_tensor(tensor)
 
 
 def peer_tensor(tensor: torch.Tensor, pe: int) -> torch.Tensor:
-    """The same tensor, or part of a tensor, in the heap of `pe`; for this PE itself, `tensor`."""
+    """The same tensor, or part of a tensor, in the heap of `pe`; for this PE itself, `tensor`.
+
+    On CUDA and Ascend an error if loads and stores do not reach that PE (another node).
+    """
     return _session.require("peer_tensor()").adapter.peer_tensor(tensor, pe)
 
 
 def barrier_all() -> None:
     """Wait until all PEs are here; what they wrote before is seen after. Collective.
 
-    It counts together with the barriers that kernels do, so both may be used in any order.
+    On the host it counts together with the barriers that kernels do, so both may be used in any order. On CUDA it is
+    done in the order of the current stream: what follows there follows what all PEs had on theirs.
     """
     _session.require("barrier_all()").adapter.barrier_all()
 
 
 def create_signals(n: int, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """`n` signals of zero, each in a cache line of its own. Collective.
+    """`n` signals of zero. Collective.
 
     Args:
         n: how many; `signals[i]` is one of them.
-        dtype: int64 (the default), int32, uint64 or uint32.
+        dtype: one that `dl.notify` takes on the active back end: int64 (the default) and uint64 everywhere, int32 on
+            the host and on Ascend. Another one raises `BadSignal`.
 
     Returns:
-        A tensor of shape (n,) whose stride is 64 bytes. A kernel steps by `signals.stride(0)` elements.
+        A tensor of shape (n,). Its stride is 64 bytes on the host and on Ascend, and one element on CUDA; the same
+        where the back end is simulated. A kernel steps with `dl.signal_slot`, which knows it.
     """
     import torch
 
@@ -175,15 +199,24 @@ def reset_signals(signals: torch.Tensor) -> None:
 
 
 def put(dest: torch.Tensor, source: torch.Tensor, pe: int) -> None:
-    """Copy `source` (any tensor) into `dest` (symmetric, or part of one) of `pe`.
+    """Copy `source` into `dest` (symmetric, or part of one) of `pe`. A `signal` sent after it is seen after the data.
 
-    Returns when it is done; a `signal` sent after it is seen after the data.
+    On the host `source` is any tensor, and the copy is done on return. On CUDA it is done in the order of the current
+    stream; over the network `dest` must be contiguous. On Ascend `source` is on the NPU, and it is done on return.
+
+    Raises:
+        NotSymmetric, UnequalTensors (shape or dtype), PeOutOfRange.
     """
     _session.require("put()").adapter.put(dest, source, pe)
 
 
 def get(dest: torch.Tensor, source: torch.Tensor, pe: int) -> None:
-    """Copy `source` (symmetric, or part of one) of `pe` into `dest` (any tensor)."""
+    """Copy `source` (symmetric, or part of one) of `pe` into `dest`.
+
+    On the host `dest` is any tensor, and the copy is done on return. On CUDA it is done in the order of the current
+    stream; over the network both must be contiguous, and `dest` on the GPU. On Ascend `dest` is on the NPU, and it is
+    done on return. Errors are those of `put`.
+    """
     _session.require("get()").adapter.get(dest, source, pe)
 
 
@@ -191,7 +224,13 @@ def signal(signal: torch.Tensor, value: int, op: str, pe: int) -> None:
     """Set (`op="set"`) or atomically add to (`"add"`) one signal of `pe`, with release order.
 
     Args:
-        signal: one element of a symmetric tensor: `signals[i]`.
+        signal: one element of a symmetric tensor, of a type that `create_signals` takes: `signals[i]`.
+        op: "add" is for int32 only on Ascend, and for all types elsewhere.
+
+    On CUDA it is sent in the order of the current stream, after what that stream wrote.
+
+    Raises:
+        BadSignal: the type, the value or `op` is none of the back end's.
     """
     _session.require("signal()").adapter.signal(signal, value, op, pe)
 
@@ -201,8 +240,13 @@ def wait_signal(signal: torch.Tensor, value: int, cmp: str = "eq", timeout: floa
 
     Args:
         cmp: "eq", "ne", "gt", "ge", "lt" or "le".
-        timeout: seconds, 0 for none; the default is TRITON_DIST_WAIT_TIMEOUT. Raises `WaitTimeout` then, and `PeerDied`
-            at once when a peer is gone.
+        timeout: seconds, 0 for none; the default is TRITON_DIST_WAIT_TIMEOUT.
+
+    On CUDA it looks from a stream of its own, so not behind what the current stream still has to do.
+
+    Raises:
+        WaitTimeout: when the time is over.
+        PeerDied: on the host, at once when a peer is gone. CUDA and Ascend do not see that.
     """
     return _session.require("wait_signal()").adapter.wait_signal(signal, value, cmp, timeout)
 
@@ -215,8 +259,8 @@ def signal_wait_until(signal: torch.Tensor, cmp: str, value: int) -> int:
 def stream_wait_signal(signal: torch.Tensor, value: int, cmp: str = "ge") -> None:
     """Let what follows on the current stream wait until one signal of this PE compares to `value`: "ge" or "eq".
 
-    On a GPU it returns at once, and there is no deadline. On the host, where nothing runs in the background, it is
-    `wait_signal`.
+    On CUDA it returns at once, and there is no deadline. On the host, where nothing runs in the background, and on
+    Ascend it is `wait_signal`.
     """
     _session.require("stream_wait_signal()").adapter.stream_wait_signal(signal, value, cmp)
 
@@ -232,7 +276,7 @@ def offset_of(tensor: torch.Tensor) -> int:
 
 
 def death_of(pe: int) -> str:
-    """How a PE that is gone ended, as words: for the report of a wait that its death ended."""
+    """How a PE that is gone ended, as words: for the report of a wait that its death ended. Known on the host only."""
     return _session.require("death_of()").adapter.death_of(pe)
 
 

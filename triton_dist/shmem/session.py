@@ -4,14 +4,20 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakSet
 
 from triton_dist.errors import AlreadyInitialized, NotInitialized
 
 if TYPE_CHECKING:
     from triton_dist.backends.base import RuntimeAdapter
     from triton_dist.shmem.config import ShmemConfig
+
+
+class Owner(Protocol):
+    def finalized(self) -> None:
+        """The memory is gone."""
 
 
 @dataclass
@@ -21,6 +27,14 @@ class Session:
     adapter: RuntimeAdapter
     config: ShmemConfig
     depth: int = 1
+    owners: WeakSet[Owner] = field(default_factory=WeakSet)
+    """Whoever owns symmetric memory, and is to hear when it is gone."""
+
+    def end(self) -> None:
+        """`finalize`: for the thread or the process that it belongs to, and for those who own memory."""
+        unbind(self)
+        for owner in self.owners:
+            owner.finalized()
 
     def enter_again(self, given: dict[str, Any]) -> None:
         """A nested init: it may repeat the settings in force, not change them."""
@@ -34,6 +48,7 @@ def make_adapter() -> RuntimeAdapter:
     """A new adapter of the active back end: its own on its hardware, the host engine's where it is simulated."""
     from triton_dist import backends, platform
 
+    backends.active().pipeline()  # raises where no kernel can be compiled
     if platform.current().mode == "hardware":
         return backends.active().adapter()
     from triton_dist.backends.cpu.adapter import CpuAdapter
