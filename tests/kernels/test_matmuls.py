@@ -21,7 +21,8 @@ from triton_dist.kernels import (
     MatmulAllReduce,
     MatmulReduceScatter,
 )
-from triton_dist.kernels.counted import multiprocessors_of, plan_for
+from triton_dist.kernels.counted import plan_for
+from triton_dist.kernels.device import multiprocessors_of
 from triton_dist.kernels.gemm_reduce_scatter import Tiles, _copies_in_bulk, _described
 from triton_dist.testing import run_pes
 

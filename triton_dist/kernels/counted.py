@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import triton
@@ -21,9 +20,10 @@ import triton.language as tl
 import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
+from triton_dist.kernels.device import multiprocessors_of
 from triton_dist.kernels.exchange import Collective
-from triton_dist.kernels.numbers import check_blocks, check_counts, check_elements
 from triton_dist.kernels.repeated import Repeated
+from triton_dist.kernels.sizes import check_blocks, check_counts, check_elements
 from triton_dist.language.extra.language_extra import __syncthreads, ntid, tid
 
 
@@ -80,17 +80,6 @@ class Plan:
     @property
     def text(self) -> str:
         return f"{self.programs}x{self.piece}x{self.block}x{self.warps}"
-
-
-def properties_of(device: torch.device) -> Any:
-    return torch.get_device_module(device).get_device_properties(device)
-
-
-def multiprocessors_of(device: torch.device) -> int:
-    """How many programs run at least at the same time; Ascend has cores instead."""
-    properties = properties_of(device)
-    known = (getattr(properties, name, 0) for name in ("multi_processor_count", "vector_core_num"))
-    return next(filter(None, known), 1)
 
 
 PIECE_BYTES = 32 << 10
@@ -174,12 +163,12 @@ class Counted(Collective):
         return made
 
     def _repeated(
-        self, kernel: triton.JITFunction, arguments: Sequence[object], apart: Sequence[torch.Tensor] | None = None
+        self, kernel: triton.JITFunction, arguments: Sequence[object], written: Sequence[torch.Tensor] | None = None
     ) -> Callable[..., None]:
         self._again = lambda *_: False
         if self._empty:  # on every PE
             return lambda *_: None
-        launch = Repeated(kernel, self._programs, arguments, self.plan.warps, apart)
+        launch = Repeated(kernel, self._programs, arguments, self.plan.warps, written)
         if shmem.device().type != "cpu":  # there the look would take a part of a small call's time
             self._again = launch.again
             return launch

@@ -14,8 +14,8 @@ import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.exchange import Collective, Exchange, check_operand, one_at_a_time
 from triton_dist.kernels.gemm import check_type, dot_tile
-from triton_dist.kernels.numbers import check_counts, check_elements, check_tile
 from triton_dist.kernels.overlap import laid_out
+from triton_dist.kernels.sizes import check_counts, check_elements, check_tile
 
 
 @triton.jit

@@ -36,7 +36,8 @@ import triton_dist
 import triton_dist.language as dl
 from triton_dist import backends, shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.counted import Counted, Plan, call_done, call_number, multiprocessors_of, plan_for
+from triton_dist.kernels.counted import Counted, Plan, call_done, call_number, plan_for
+from triton_dist.kernels.device import multiprocessors_of
 from triton_dist.kernels.reduction import ONE_SHOT, accumulator_of
 from triton_dist.kernels.repeated import EACH_TIME
 from triton_dist.language.extra.language_extra import __syncthreads
@@ -190,12 +191,12 @@ class Packed(Counted):
         """Packets from each PE."""
         return self._stage.shape[-1]
 
-    def _sum_packets(self, out: object, kind: tl.constexpr, apart: Sequence[torch.Tensor] | None = None) -> None:
+    def _sum_packets(self, out: object, kind: tl.constexpr, written: Sequence[torch.Tensor] | None = None) -> None:
         """Let calls add up what every PE sends, into `out`."""
         self._launch = self._repeated(packet_reduction_kernel, [
             EACH_TIME, self._stage, out, self._numbers, self._share, self._pieces, kind, accumulator_of(self.dtype),
             self.plan.block, shmem.n_pes(),
-        ], apart)  # fmt: skip
+        ], written)  # fmt: skip
 
 
 def words_of(op: str, shape: tuple[int, ...], dtype: torch.dtype, summed: bool) -> int:

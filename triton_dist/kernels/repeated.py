@@ -34,15 +34,15 @@ class Repeated:
     collective does. Here it looks once for each alignment of those tensors; other launches go to what it found.
     Not for several threads at once: `OneAtATime` says so on the host.
 
-    `apart`: what other PEs or programs write while the first of those tensors is read. If it overlaps that, or another
-    one of those tensors, a copy of it is read. None: it may overlap.
+    `written`: what other PEs or programs write while the first of those tensors is read. If that one overlaps it, or
+    another one of those tensors, a copy is read. None: it may overlap.
     """
 
     def __init__(
         self, kernel: Any, programs: int, arguments: Sequence[Any], num_warps: int,
-        apart: Sequence[torch.Tensor] | None = None,
+        written: Sequence[torch.Tensor] | None = None,
     ) -> None:  # fmt: skip
-        self._kernel, self._programs, self._num_warps, self._apart = kernel, programs, num_warps, apart
+        self._kernel, self._programs, self._num_warps, self._written = kernel, programs, num_warps, written
         self._name = getattr(kernel, "__name__", "kernel")
         self._arguments = list(arguments)
         # To the compiled kernel addresses stand for tensors: its launcher need not ask for them.
@@ -83,7 +83,7 @@ class Repeated:
         for tensor in tensors:
             check_content(self._name, "a tensor", tensor)
         tensors = (tensors[0].resolve_neg(), *tensors[1:])
-        if self._apart is not None and any(overlap(tensors[0], other) for other in (*self._apart, *tensors[1:])):
+        if self._written is not None and any(overlap(tensors[0], other) for other in (*self._written, *tensors[1:])):
             tensors = (tensors[0].clone(), *tensors[1:])
         if not self._direct:
             self._launch(tensors)
