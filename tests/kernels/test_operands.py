@@ -27,8 +27,8 @@ from triton_dist.kernels import (
     ProducerConsumer,
     ReduceScatter,
 )
+from triton_dist.kernels.collective import Collective
 from triton_dist.kernels.counted import Plan
-from triton_dist.kernels.exchange import Collective
 from triton_dist.kernels.gemm_reduce_scatter import Tiles
 from triton_dist.shmem import session
 from triton_dist.testing import run_pes

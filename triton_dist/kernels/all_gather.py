@@ -16,7 +16,7 @@ import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Plan, await_all, call_done, call_number, plan_for, slots_of, tell_all
-from triton_dist.kernels.exchange import check_operand
+from triton_dist.kernels.operands import check_operand
 from triton_dist.kernels.packets import Packed, by_packets, packet_all_gather_kernel, word_aligned
 from triton_dist.kernels.repeated import EACH_TIME
 

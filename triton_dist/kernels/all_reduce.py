@@ -12,7 +12,7 @@ import triton
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Plan, plan_for
-from triton_dist.kernels.exchange import check_operand
+from triton_dist.kernels.operands import check_operand
 from triton_dist.kernels.packets import Packed, by_packets, word_aligned
 from triton_dist.kernels.reduction import ONE_SHOT, TWO_SHOT, accumulator_of, reduction_kernel
 from triton_dist.kernels.repeated import EACH_TIME

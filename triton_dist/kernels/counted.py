@@ -20,8 +20,8 @@ import triton.language as tl
 import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
+from triton_dist.kernels.collective import Collective
 from triton_dist.kernels.device import multiprocessors_of
-from triton_dist.kernels.exchange import Collective
 from triton_dist.kernels.repeated import Repeated
 from triton_dist.kernels.sizes import check_blocks, check_counts, check_elements
 from triton_dist.language.extra.language_extra import __syncthreads, ntid, tid

@@ -15,10 +15,11 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
+from triton_dist.kernels.collective import Collective, one_at_a_time
 from triton_dist.kernels.counted import call_done, call_number
 from triton_dist.kernels.device import multiprocessors_of, properties_of
-from triton_dist.kernels.exchange import Collective, check_operand, one_at_a_time
 from triton_dist.kernels.gemm import check_type, place_tile
+from triton_dist.kernels.operands import check_operand
 from triton_dist.kernels.overlap import apart, laid_out
 from triton_dist.kernels.sizes import check_blocks, check_counts
 

@@ -7,7 +7,8 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.kernels.all_reduce import AllReduce
-from triton_dist.kernels.exchange import Collective, check_operand, one_at_a_time
+from triton_dist.kernels.collective import Collective, one_at_a_time
+from triton_dist.kernels.operands import check_operand
 
 
 class MatmulAllReduce(Collective):

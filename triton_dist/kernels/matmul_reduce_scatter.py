@@ -11,8 +11,9 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.exchange import Collective, check_operand, one_at_a_time
+from triton_dist.kernels.collective import Collective, one_at_a_time
 from triton_dist.kernels.gemm_reduce_scatter import GemmReduceScatter
+from triton_dist.kernels.operands import check_operand
 from triton_dist.kernels.overlap import apart
 from triton_dist.kernels.side_stream import SideStream
 from triton_dist.kernels.stage import Stage

@@ -12,7 +12,8 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
-from triton_dist.kernels.exchange import Collective, check_operand, one_at_a_time
+from triton_dist.kernels.collective import Collective, one_at_a_time
+from triton_dist.kernels.operands import check_operand
 from triton_dist.kernels.overlap import laid_out
 from triton_dist.kernels.sizes import check_counts
 

@@ -10,7 +10,7 @@ import torch
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Plan, plan_for
-from triton_dist.kernels.exchange import check_content, check_operand
+from triton_dist.kernels.operands import check_content, check_operand
 from triton_dist.kernels.overlap import apart, overlap
 from triton_dist.kernels.packets import WORD, Packed, by_packets, word_aligned
 from triton_dist.kernels.reduction import SCATTER, accumulator_of, pull_reduction_kernel, reduction_kernel

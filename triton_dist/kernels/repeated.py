@@ -14,7 +14,7 @@ from triton.runtime import driver
 from triton_dist import backends, shmem
 from triton_dist.backends.base import Launch
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.exchange import check_content
+from triton_dist.kernels.operands import check_content
 from triton_dist.kernels.overlap import overlap
 
 ALIGNMENT = 16
