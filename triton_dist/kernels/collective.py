@@ -73,6 +73,9 @@ class Collective(AbstractContextManager["Collective"], ABC):
         made._alone = OneAtATime(cls.__name__)
         return made
 
+    def __enter__(self) -> Self:  # of its own type, which can be called
+        return self
+
     def free(self) -> None:
         """Give the memory back. Collective; waits until no PE uses it."""
         with self._alone:
