@@ -114,6 +114,76 @@ def test_the_explorer_finds_broken_exchanges(
         explore([part for pe in range(2) for part in exchange(pe, 2, 4, half, signal, split)])
 
 
+class Counting(NamedTuple):
+    """A collective that is `Counted`: `kind`, on `pes` PEs with `programs` each; `without` a round of signals."""
+
+    kind: str
+    pes: int
+    programs: int
+    without: str = ""
+
+    def told(self, phase: str, pe: int, i: int, call: int) -> Program:
+        """A program tells those of its own number, and awaits them."""
+        if phase == self.without:
+            return []
+        tells = [Step("write", ("told", phase, call % 2, peer, pe, i), call) for peer in range(self.pes)]
+        return tells + [Step("wait", ("told", phase, call % 2, pe, source, i), call) for source in range(self.pes)]
+
+    def call(self, pe: int, i: int, call: int) -> Program:
+        """What a program does, with one piece."""
+        stage = [Step("write", ("stage", call % 2, peer, pe, i), call) for peer in range(self.pes)]
+        staged = [Step("read", ("stage", call % 2, pe, source, i), call) for source in range(self.pes)]
+        results = [Step("write", ("result", peer, pe, i), call) for peer in range(self.pes)]
+        pulled = [Step("read", ("input", source, pe, i), call) for source in range(self.pes)]
+        ready, sent, done = (self.told(phase, pe, i, call) for phase in ("ready", "sent", "done"))
+        return {
+            "staged": [*stage, *sent, *staged],
+            "direct": [*ready, *results, *sent],
+            "two-shot": [*stage, *sent, *staged, *results, *done],
+            "pull": [*ready, *pulled, *done],
+        }[self.kind]
+
+    def between(self, pe: int, call: int) -> Program:
+        """Before a call: the last one's result is read, or its input is written."""
+        pieces = [(other, i) for other in range(self.pes) for i in range(self.programs)]
+        if self.kind == "pull":
+            return [Step("write", ("input", pe, *piece), call) for piece in pieces]
+        return [Step("read", ("result", pe, *piece), call - 1) for piece in pieces] if self.kind != "staged" else []
+
+    def everyone(self, calls: int) -> list[Program]:
+        """Launches on a stream: one begins when all programs of the one before have ended."""
+        found: list[Program] = []
+        for pe in range(self.pes):
+            stream: Program = []
+            kernel: list[Program] = [[] for _ in range(self.programs)]
+            for call in range(1, calls + 1):
+                stream += [*self.between(pe, call), Step("write", ("launched", pe), call)]
+                for i, program in enumerate(kernel):
+                    program.append(Step("reach", ("launched", pe), call))
+                    program += [*self.call(pe, i, call), Step("write", ("ended", pe, i), call)]
+                    stream.append(Step("reach", ("ended", pe, i), call))
+            found += [[*stream, *self.between(pe, calls + 1)], *kernel]
+        return found
+
+
+@pytest.mark.parametrize("kind", ["staged", "direct", "two-shot", "pull"])
+@pytest.mark.parametrize(("pes", "programs", "calls"), [(1, 2, 3), (2, 1, 4), (2, 2, 2), (3, 1, 2)])
+def test_counted_calls_need_no_barrier(kind: str, pes: int, programs: int, calls: int) -> None:
+    assert explore(Counting(kind, pes, programs).everyone(calls)) > calls
+
+
+@pytest.mark.parametrize(
+    ("kind", "without"),
+    [
+        ("staged", "sent"), ("direct", "ready"), ("direct", "sent"), ("two-shot", "sent"), ("two-shot", "done"),
+        ("pull", "ready"), ("pull", "done"),
+    ],
+)  # fmt: skip
+def test_the_explorer_finds_what_a_counted_call_omits(kind: str, without: str) -> None:
+    with pytest.raises(ProtocolFault, match="read"):
+        explore(Counting(kind, 2, 1, without).everyone(3))
+
+
 def producer(pe: int, pes: int, number: int, producers: int, slots: int, items: int) -> Program:
     right, steps = (pe + 1) % pes, []
     for item in range(number, items, producers):
