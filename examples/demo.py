@@ -112,12 +112,16 @@ def slowest(reports: list[Report], way: int) -> float:
     return statistics.median(max(times[way] for times in repeat) for repeat in repeats)
 
 
+def heading(problem: Problem, pes: int) -> str:
+    shape = f"({pes} x {problem.m}) x {problem.k} times {problem.k} x {problem.n}"
+    return f"AllGather-GEMM on {pes} PEs, fp32, {shape} on every PE"
+
+
 def table(problem: Problem, reports: list[Report]) -> Table:
     pes = len(reports)
-    shape = f"({pes} x {problem.m}) x {problem.k} times {problem.k} x {problem.n}"
-    result = Table(title=f"AllGather-GEMM on {pes} PEs, fp32, {shape} on every PE", title_justify="left")
+    result = Table()
     result.add_column("way")
-    for name in ("time", "speed", "GFLOP/s", "largest error"):
+    for name in ("time", "speed", "GFLOP/s", "relative error"):
         result.add_column(name, justify="right")
     seconds = [slowest(reports, way) for way in range(len(WAYS))]
     errors = (f"{largest_error(reports):.1e}", "reference")
@@ -169,6 +173,7 @@ def main() -> None:
     with knobs.scope(num_threads=threads, backend=knobs.backend or "cpu"):
         reports = run_pes(lambda: measure(problem), args.pes)
     console = Console()
+    console.print(heading(problem, args.pes), soft_wrap=True)
     console.print(table(problem, reports))
     console.print(conditions(problem, args.pes))
     console.print(f"First call, with compilation: {max(r.first_call for r in reports):.2f} s.")

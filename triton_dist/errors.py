@@ -97,6 +97,15 @@ class NotInThisVersion(TritonDistError, NotImplementedError):
     template = "{what} of the {backend} back end is not in this version of triton_dist ({version}) yet. {hint}"
 
 
+class NoLowering(NotInThisVersion):
+    """A back end of which only the rules are there."""
+
+    template = (
+        "kernels cannot run on the {backend} back end ({title}), not even simulated: triton_dist {version} knows its "
+        "rules, but not yet how to compile for it. TRITON_DIST_BACKEND=cpu runs the same program on the host."
+    )
+
+
 # Compiling
 
 
@@ -279,6 +288,18 @@ class ShmemConfigError(ShmemError, ConfigurationError):
     """What `shmem.init` was told, or found in the environment, is missing or contradictory."""
 
     template = "shmem.init: {detail}"
+
+
+class LauncherRefused(ShmemConfigError):
+    """What `triton-dist run` was told."""
+
+    template = "run: {detail}"
+
+
+class RunPesRefused(ShmemConfigError):
+    """`triton_dist.testing.run_pes` cannot start these PEs, or not here."""
+
+    template = "{detail}"
 
 
 class AclshmemFailed(ShmemError):

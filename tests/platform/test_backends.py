@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from triton_dist import backends, knobs, platform
+from triton_dist import backends, knobs, platform, shmem
 from triton_dist.backends.base import Backend, Limits
 from triton_dist.errors import BackendClash, BrokenBackend, NotInThisVersion, UnknownBackend
+from triton_dist.testing import run_pes
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,8 +70,12 @@ def test_what_is_not_there_yet_says_so(name):
     backend = backends.get(name)
     with pytest.raises(NotInThisVersion, match=f"the runtime adapter of the {name} back end .*TRITON_DIST_BACKEND=cpu"):
         backend.adapter()
-    with pytest.raises(NotInThisVersion, match="the pass convert-triton-distributed-to-"):
-        backend.pipeline()
+    told = rf"cannot run on the {name} back end \({backend.title}\), not even simulated.*TRITON_DIST_BACKEND=cpu"
+    with knobs.scope(backend=name):
+        # Before a kernel is compiled, so with a short traceback.
+        for begin in (backend.pipeline, shmem.init, lambda: run_pes(lambda: None, 1)):
+            with pytest.raises(NotInThisVersion, match=told):
+                begin()
 
 
 def test_the_host_has_its_pass():

@@ -100,7 +100,18 @@ def test_never_simulate_with_hardware_or_on_the_host(tools):
         assert current().mode == "host"
 
 
-@pytest.mark.parametrize(("name", "hint"), [("ascent", "did you mean ascend?"), ("nvidia", ""), ("cudda", "cuda?")])
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("ascent", "(did you mean ascend?)"),
+        ("cudda", "(did you mean cuda?)"),
+        ("nvidia", "does not exist (NVIDIA is cuda). Back ends"),
+        ("amd", "(AMD is hip)"),
+        ("metax", "(MetaX is maca)"),
+        ("npu", "(Ascend's NPUs are ascend)"),
+        ("zebra", "does not exist. Back ends"),
+    ],
+)
 def test_unknown_backend(tools, monkeypatch, name, hint):
     tools()
     monkeypatch.setenv("TRITON_DIST_BACKEND", name)

@@ -252,4 +252,4 @@ def test_only_the_script_is_required(capsys: pytest.CaptureFixture[str]) -> None
 def test_refusals_on_the_command_line() -> None:
     done = run("-n", "2", "missing.py")
     assert done.returncode == 2
-    assert done.stderr == "triton-dist: shmem.init: there is no script 'missing.py'.\n"
+    assert done.stderr == "triton-dist: run: there is no script 'missing.py'.\n"

@@ -32,6 +32,17 @@ BUILT_IN = {
 }
 
 
+_OTHER_NAMES = {
+    "amd": "AMD is hip",
+    "rocm": "ROCm is hip",
+    "nvidia": "NVIDIA is cuda",
+    "metax": "MetaX is maca",
+    "npu": "Ascend's NPUs are ascend",
+    "huawei": "Huawei's NPUs are ascend",
+    "host": "the host is cpu",
+}
+
+
 @functools.cache
 def _entries() -> dict[str, EntryPoint]:
     found = {name: EntryPoint(name, target, GROUP) for name, target in BUILT_IN.items()}
@@ -48,6 +59,15 @@ def names() -> list[str]:
     return list(_entries())
 
 
+def unknown(name: str, source: str) -> UnknownBackend:
+    """The error for a name that is none; `source` gave it."""
+    from triton_dist.knobs import did_you_mean
+
+    valid, known = names(), _OTHER_NAMES.get(name.lower())
+    hint = f" ({known})" if known else did_you_mean(name.lower(), valid)
+    return UnknownBackend(source=source, name=name, hint=hint, valid=", ".join(valid))
+
+
 def external_names() -> list[str]:
     """The names of the back ends that other packages ship."""
     return [name for name in _entries() if name not in BUILT_IN]
@@ -58,10 +78,7 @@ def get(name: str) -> Backend:
     """The back end of this name, imported at the first call."""
     entries = _entries()
     if name not in entries:
-        from triton_dist.knobs import did_you_mean
-
-        valid = list(entries)
-        raise UnknownBackend(source="the caller", name=name, hint=did_you_mean(name, valid), valid=", ".join(valid))
+        raise unknown(name, "the caller")
     return _load(name, entries[name])
 
 

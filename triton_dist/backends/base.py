@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from triton_dist import __version__
-from triton_dist.errors import NotInThisVersion
+from triton_dist.errors import NoLowering, NotInThisVersion
 
 if TYPE_CHECKING:
     import torch
@@ -116,7 +116,7 @@ class Backend(ABC):
         """`conversion_passes`; raises if this version does not have them all."""
         for name in self.conversion_passes:
             if name not in self.passes:
-                raise self.not_yet(f"the pass {name}")
+                raise NoLowering(backend=self.name, title=self.title, version=__version__)
         return self.conversion_passes
 
     def not_yet(self, what: str) -> NotInThisVersion:
@@ -205,7 +205,10 @@ class RuntimeAdapter(ABC):
         return torch.device("cpu")
 
     def shares_device(self) -> bool:
-        """Whether several PEs have one accelerator; a copy to another PE then takes what they compute with."""
+        """Whether any PEs have one accelerator; a copy to another PE may take what they compute with. Alike on all PEs.
+
+        Collective, as is `on_one_device`.
+        """
         return False
 
     def on_one_device(self) -> bool:

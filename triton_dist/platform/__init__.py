@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from triton_dist import knobs
-from triton_dist.errors import ContradictoryKnobs, SeveralBackends, UnknownBackend
+from triton_dist.errors import ContradictoryKnobs, SeveralBackends
 
 HOST = "cpu"
 SMI_TOOLS = {"ascend": "npu-smi", "cuda": "nvidia-smi", "hip": "rocm-smi", "maca": "mx-smi"}
@@ -121,14 +121,10 @@ def _with_mode(name: str, reason: str, tool: str | None, present: bool, simulate
 
 def _choose(override: str | None, found: dict[str, str]) -> tuple[str, str]:
     if override is not None:
-        valid = _names()
-        if override not in valid:
-            raise UnknownBackend(
-                source="TRITON_DIST_BACKEND",
-                name=override,
-                hint=knobs.did_you_mean(override, valid),
-                valid=", ".join(valid),
-            )
+        from triton_dist import backends
+
+        if override not in backends.names():
+            raise backends.unknown(override, "TRITON_DIST_BACKEND")
         return override, f"TRITON_DIST_BACKEND={override}"
     if len(found) > 1:
         listed = ", ".join(f"{tool} ({name})" for name, tool in found.items())

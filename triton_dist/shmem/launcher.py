@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from triton_dist.backends.cpu.heap import anonymous_file
-from triton_dist.errors import ShmemConfigError
+from triton_dist.errors import LauncherRefused
 from triton_dist.shmem.host.liveness import BOARD_VARIABLE, ExitBoard, describe_exit
 from triton_dist.shmem.output import Output
 
@@ -64,13 +64,13 @@ def parse(argv: Sequence[str]) -> Options:
     rest.required = False  # else argparse asks for them where SCRIPT is missing
     given = parser.parse_args(list(argv))
     if given.nnodes != 1:
-        raise ShmemConfigError(
+        raise LauncherRefused(
             detail=f"--nnodes={given.nnodes}: PEs of the host engine share memory, so all are on one node."
         )
     if given.pes < 1:
-        raise ShmemConfigError(detail=f"-n {given.pes}: one PE or more.")
+        raise LauncherRefused(detail=f"-n {given.pes}: one PE or more.")
     if not given.module and not os.path.isfile(given.script):
-        raise ShmemConfigError(detail=f"there is no script {given.script!r}.")
+        raise LauncherRefused(detail=f"there is no script {given.script!r}.")
     return Options(
         n=given.pes,
         command=(*(["-m"] if given.module else []), given.script, *given.args),

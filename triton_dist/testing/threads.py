@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextvars
 import inspect
-import os
 import sys
 import threading
 import time
@@ -13,10 +12,10 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from triton_dist import knobs, platform
+from triton_dist import backends, knobs, platform
 from triton_dist.backends.cpu import atomics
 from triton_dist.backends.cpu.adapter import CpuAdapter
-from triton_dist.errors import PeFailed, PesStillRunning, ShmemConfigError
+from triton_dist.errors import PeFailed, PesStillRunning, RunPesRefused
 from triton_dist.shmem import session
 from triton_dist.shmem.config import ShmemConfig
 from triton_dist.shmem.host.liveness import launched
@@ -57,24 +56,26 @@ def run_pes(fn: Callable[..., T], n: int, timeout: float | None = None, *, heap_
 
 def _check_runnable(n: int, heap_size: int) -> None:
     if not isinstance(n, int) or n < 1:
-        raise ShmemConfigError(detail=f"run_pes needs one PE or more, not {n!r}.")
+        raise RunPesRefused(detail=f"run_pes needs one PE or more, not {n!r}.")
     if not isinstance(heap_size, int) or heap_size < knobs.LEAST_SIZE:
-        raise ShmemConfigError(detail=f"run_pes needs a heap of {knobs.LEAST_SIZE} bytes or more, not {heap_size!r}.")
+        raise RunPesRefused(detail=f"run_pes needs a heap of {knobs.LEAST_SIZE} bytes or more, not {heap_size!r}.")
     if session.current() is not None:
-        raise ShmemConfigError(detail="run_pes was called by a PE: worlds of PEs cannot be nested.")
+        raise RunPesRefused(detail="run_pes was called by a PE: worlds of PEs cannot be nested.")
     _check_no_launcher()
     selection = platform.current()
     if selection.mode == "hardware":
-        raise ShmemConfigError(
-            detail=f"PEs as threads run on the host engine, but the back end is {selection.backend} on its hardware "
-            f"({selection.reason}). TRITON_DIST_SIMULATE=1 simulates it, TRITON_DIST_BACKEND=cpu is the host."
+        raise RunPesRefused(
+            detail="run_pes: PEs as threads run on the host engine, but the back end is "
+            f"{selection.backend} on its hardware ({selection.reason}). TRITON_DIST_SIMULATE=1 simulates it, "
+            "TRITON_DIST_BACKEND=cpu is the host."
         )
+    backends.active().pipeline()
 
 
 def _check_no_launcher() -> None:
     """Under a launcher each process would start PEs of its own."""
     if (pes := launched()) != 1:
-        raise ShmemConfigError(
+        raise RunPesRefused(
             detail=f"run_pes starts PEs of its own, but a launcher has started this script {pes} times already. Start "
             "it with python alone; or, for PEs that are processes, call shmem.init in it instead of run_pes."
         )
