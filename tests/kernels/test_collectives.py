@@ -252,6 +252,36 @@ def test_packets_of_many_calls_whose_pes_are_late() -> None:
     run_pes(many, 4)
 
 
+@pytest.mark.parametrize("calls_before", [(1 << 31) - 4, (1 << 32) - 3], ids=["2^31", "2^32"])
+def test_packets_of_calls_whose_number_wraps(calls_before: int) -> None:
+    def wraps() -> None:
+        me, pes, late = shmem.my_pe(), shmem.n_pes(), random.Random(shmem.my_pe())
+        with AllGather((50,), torch.int32, packets=True, plan=Plan(2, 16, 16)) as gather:
+            gather._numbers.fill_(calls_before)
+            for call in range(1, 9):
+                time.sleep(late.choice([0, 0, 0.005]))
+                came = gather(torch.full((50,), 10 * call + me, dtype=torch.int32))
+                assert came.tolist() == [[10 * call + pe] * 50 for pe in range(pes)]
+
+    run_pes(wraps, 3)
+
+
+def test_packets_in_memory_that_had_those_of_the_same_calls() -> None:
+    def again() -> None:
+        me, pes, late, places = shmem.my_pe(), shmem.n_pes(), random.Random(shmem.my_pe()), set[int]()
+        for made in range(1, 9):
+            with AllGather((50,), torch.int32, packets=True, plan=Plan(2, 16, 16)) as gather:
+                places.add(gather._stage.data_ptr())
+                for call in range(3):
+                    time.sleep(late.choice([0, 0, 0.005]))
+                    sent = 100 * made + 10 * call
+                    came = gather(torch.full((50,), sent + me, dtype=torch.int32))
+                    assert came.tolist() == [[sent + pe] * 50 for pe in range(pes)]
+        assert len(places) == 1
+
+    run_pes(again, 3)
+
+
 def test_packets_from_and_into_the_same_memory() -> None:
     def same() -> None:
         me, pes = shmem.my_pe(), shmem.n_pes()
