@@ -58,8 +58,9 @@ def test_a_streams_wait_waits_on_the_host() -> None:
 def test_mistakes_are_named() -> None:
     def run() -> None:
         signals = shmem.create_signals(1)
-        with pytest.raises(BadSignal, match="cmp = '=='"):
-            shmem.stream_wait_signal(signals[0], 1, "==")
+        for cmp in "==", "ne":
+            with pytest.raises(BadSignal, match=f"stream_wait_signal: cmp = '{cmp}' is unknown; valid: ge, eq"):
+                shmem.stream_wait_signal(signals[0], 1, cmp)
         with knobs.scope(wait_timeout=0.2), pytest.raises(WaitTimeout):
             shmem.wait_signal(signals[0], 1, "ge", timeout=0.2)
 

@@ -321,6 +321,11 @@ class CpuAdapter(RuntimeAdapter):
         else:
             word.add(address, number)
 
+    def stream_wait_signal(self, signal: torch.Tensor, value: int, cmp: str = "ge") -> None:
+        """There are no streams, but what they can wait for is all that is allowed: it is to run on a device, too."""
+        checks.check_choice("cmp", cmp, checks.STREAM_COMPARISONS, self._call("stream_wait_signal"))
+        self.wait_signal(signal, value, cmp)
+
     def wait_signal(self, signal: torch.Tensor, value: int, cmp: str = "eq", timeout: float | None = None) -> int:
         """Wait until this PE's `signal` compares to `value`; returns what it saw. The sender's data is seen then."""
         call = self._call("wait_signal")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     name: getattr(operator, name) for name in ("eq", "ne", "gt", "le", "lt", "ge")
 }
+STREAM_COMPARISONS = ("ge", "eq")
+"""What every back end's streams can wait for."""
 SIGNAL_OPS = ("set", "add")
 
 
