@@ -15,8 +15,6 @@ from triton_dist.errors import NvshmemError
 UID_BYTES = 128
 LIMITED_MPG = 3
 """init_status: several PEs share a GPU, and host collectives are not to be had."""
-FULL_MPG = 4
-"""init_status: several PEs share a GPU, and each has its share of it."""
 _INITIALIZED = 2
 
 
