@@ -192,6 +192,25 @@ def test_what_was_made_before_finalize_says_so(name: str) -> None:
     run_pes(call, PES)
 
 
+@each_operation
+def test_what_was_made_by_pes_that_are_over_says_so(name: str) -> None:
+    made_by: dict[int, tuple[Any, list[torch.Tensor]]] = {}
+
+    def make() -> None:
+        made_by[shmem.my_pe()] = CASES[name].make(), CASES[name].values()
+
+    def call() -> None:
+        op, operands = made_by[shmem.my_pe()]
+        with pytest.raises(ArgumentError, match=r"Make another one after shmem\.init\(\)$"):
+            op(*operands)
+
+    run_pes(make, PES)
+    run_pes(call, PES)
+    op, operands = made_by[0]
+    with pytest.raises(ArgumentError, match=r"Make another one after shmem\.init\(\)$"):
+        op(*operands)
+
+
 def test_an_operation_that_nobody_has_any_more_hears_of_nothing() -> None:
     def call() -> None:
         owners = session.require("this").owners

@@ -116,7 +116,8 @@ class _Team(Generic[T]):
                 return
             self._fail(pe, error)
         finally:
-            session.bind_thread(None)
+            if (over := session.current()) is not None:
+                over.end()
 
     def _fail(self, pe: int, error: BaseException) -> None:
         with self._lock:
