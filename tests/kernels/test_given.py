@@ -86,6 +86,10 @@ OPTIONS: list[Case] = [
         made(AllGather, (4,), torch.float8_e8m0fnu)),
     ("AllGather: Triton has no torch.uint4; a view as torch.uint8 has the same bytes",
         made(AllGather, (4,), torch.uint4, packets=True)),
+    ("ProducerConsumer: Triton has no torch.float8_e8m0fnu; a view as torch.uint8 has the same bytes",
+        made(ProducerConsumer, 4, torch.float8_e8m0fnu)),
+    ("ProducerConsumer: Triton has no torch.complex64; torch.view_as_real makes real numbers of it",
+        made(ProducerConsumer, 4, torch.complex64)),
 ]  # fmt: skip
 
 

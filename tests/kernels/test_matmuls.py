@@ -155,6 +155,7 @@ def test_pes_that_share_a_gpu_get_one_kernel() -> None:
     def multiply() -> str:
         shmem.adapter().shares_device = lambda: True  # type: ignore[method-assign]
         one, other = (MatmulReduceScatter(8, 8, dtype) for dtype in (torch.bfloat16, torch.float32))
+        assert [(op.m, op.n, op.dtype) for op in (one, other)] == [(8, 8, torch.bfloat16), (8, 8, torch.float32)]
         ones = torch.ones(16, 8)
         assert (one(ones.bfloat16(), ones[:8].bfloat16()) == 16).all()
         other.free()

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Portable kernels, each written once, with the operation that owns its symmetric memory."""
+"""Portable kernels, each written once, with the operation that owns its symmetric memory.
+
+docs/operations.md describes them all: constructors, types and shapes, errors, how long a result is valid.
+"""
 
 from .all_gather import AllGather
 from .all_gather_gemm import AllGatherGemm
 from .all_gather_matmul import AllGatherMatmul
 from .all_reduce import AllReduce
+from .counted import Plan
 from .exchange import Exchange
 from .gemm_all_reduce import GemmAllReduce
-from .gemm_reduce_scatter import GemmReduceScatter
+from .gemm_reduce_scatter import GemmReduceScatter, Tiles
 from .matmul_all_reduce import MatmulAllReduce
 from .matmul_reduce_scatter import MatmulReduceScatter
 from .producer_consumer import ProducerConsumer
@@ -23,6 +27,8 @@ __all__ = [
     "GemmReduceScatter",
     "MatmulAllReduce",
     "MatmulReduceScatter",
+    "Plan",
     "ProducerConsumer",
     "ReduceScatter",
+    "Tiles",
 ]

@@ -79,9 +79,20 @@ def push_all_gather_kernel(
 class AllGather(Packed):
     """Gathers a shard of `shape` from every PE. Every PE makes the same calls in the same order.
 
-    `result` keeps its place, so a CUDA graph may hold a call and what reads it. `packets`: the data itself says when
-    it has come (`packets.py`); a shard must be a multiple of 4 bytes. By default NVIDIA GPUs do so with small shards,
-    unless `direct` or `plan` is given.
+    `result` keeps its place, so a CUDA graph may hold a call and what reads it.
+
+    Args:
+        shape: of a shard; any, but fewer than 2^31 elements.
+        dtype: any real type that Triton has.
+        direct: whether shards are written straight into the others' results, after a round of signals, or into staging
+            memory, from where each PE copies them. By default shards of 512 KiB or more are.
+        packets: the data itself says when it has come (`packets.py`); a shard must be a multiple of 4 bytes. By default
+            NVIDIA GPUs do so with small shards, unless `direct` or `plan` is given.
+        plan: how the work is shared; by default by size.
+
+    Raises:
+        ArgumentError: the type, or what is asked for together, cannot be.
+        CollectiveMismatch: the PEs ask for different ones.
     """
 
     def __init__(
@@ -107,7 +118,11 @@ class AllGather(Packed):
         self._launch = self._repeated(kernel, arguments, [self.result])
 
     def __call__(self, shard: torch.Tensor) -> torch.Tensor:
-        """All shards, PE by PE: n_pes x shape; valid until the next call."""
+        """All shards, PE by PE: n_pes x shape; valid until the next call.
+
+        Raises:
+            ArgumentError: `shard` has another shape, type or device, or requires a gradient.
+        """
         if self._again(shard):
             return self.result
         check_operand("AllGather", "shard", shard, self.shape, self.dtype)

@@ -94,7 +94,19 @@ def all_gather_gemm_kernel(
 class AllGatherGemm(Collective):
     """C = all_gather(A) @ B for shards A of m x k, where the gathering hides behind the multiplication.
 
-    Contract of the calls: see `Exchange`. The result is an ordinary tensor, the caller's own.
+    Every PE makes the same calls in the same order. The result is an ordinary tensor, the caller's own. The host
+    numbers the calls, so a CUDA graph cannot hold them.
+
+    Args:
+        m, k: rows and columns of a shard; m * k below 2^31.
+        dtype: fp32, bf16, fp16 or an fp8 type; summed in fp32.
+        pushers: programs that send the shard.
+        workers: programs that multiply, and wait for the shards of others.
+        blocks: rows, columns and depth of a tile, powers of two.
+
+    Raises:
+        ArgumentError: the type or a number is none.
+        CollectiveMismatch: the PEs ask for different ones.
     """
 
     def __init__(
@@ -118,7 +130,11 @@ class AllGatherGemm(Collective):
 
     @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """Multiply all PEs' `a` (each m x k, PE by PE) by this PE's `b` (k x n)."""
+        """Multiply all PEs' `a` (each m x k, PE by PE) by this PE's `b` (k x n): n_pes * m x n.
+
+        Raises:
+            ArgumentError: an operand has another shape, type or device, or requires a gradient.
+        """
         check_operand("AllGatherGemm", "a", a, (self.m, self.k), self.dtype, self._exchange.device)
         check_operand("AllGatherGemm", "b", b, (self.k, None), self.dtype, self._exchange.device)
         check_elements("AllGatherGemm", b=b.numel())

@@ -21,8 +21,17 @@ from triton_dist.kernels.stage import Stage
 class AllGatherMatmul(Collective):
     """C = all_gather(A) @ B for shards A of m x k. Every PE makes the same calls in the same order.
 
-    `first`: how many rows of the own shard are multiplied before those of others are needed; by default all. On two
-    PEs the rest of it can share a multiplication with the other shard, which may leave fewer tiles over.
+    A CUDA graph may hold the calls. The result is the caller's own.
+
+    Args:
+        m, k: rows and columns of a shard.
+        dtype: whatever torch.matmul multiplies on this device.
+        first: how many rows of the own shard are multiplied before those of others are needed; by default all. On two
+            PEs the rest of it can share a multiplication with the other shard, which may leave fewer tiles over.
+
+    Raises:
+        ArgumentError: `first` is out of range.
+        CollectiveMismatch: the PEs ask for different ones.
     """
 
     def __init__(self, m: int, k: int, dtype: torch.dtype, *, first: int | None = None) -> None:
@@ -37,7 +46,11 @@ class AllGatherMatmul(Collective):
 
     @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
-        """Multiply all PEs' `a` (each m x k, PE by PE) by this PE's `b` (k x n)."""
+        """Multiply all PEs' `a` (each m x k, PE by PE) by this PE's `b` (k x n): n_pes * m x n, in `out` if given.
+
+        Raises:
+            ArgumentError: an operand or `out` has another shape, type or device, or requires a gradient.
+        """
         check_operand("AllGatherMatmul", "a", a, (self.m, self.k), self.dtype, self._stage.buffer.device)
         check_operand("AllGatherMatmul", "b", b, (self.k, None), self.dtype, self._stage.buffer.device)
         pes, me, n = shmem.n_pes(), shmem.my_pe(), b.shape[1]

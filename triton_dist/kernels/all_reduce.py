@@ -33,9 +33,21 @@ def algorithm_for(nbytes: int, pes: int) -> Algorithm:
 class AllReduce(Packed):
     """Sums tensors of `shape`. All PEs get the same bits. A CUDA graph may hold the calls.
 
-    Every PE makes the same calls in the same order. `algorithm`: chosen by size, unless given. `packets`: one-shot, and
-    what is sent says itself when it has come (`packets.py`); of numbers of 16 or 32 bits, a multiple of 4 bytes. By
-    default NVIDIA GPUs do so with small tensors, unless `algorithm` or `plan` is given.
+    Every PE makes the same calls in the same order.
+
+    Args:
+        shape: of the tensor; any, but fewer than 2^31 elements.
+        dtype: integers, or floats of 16 bits or more. Floats are summed in fp32 (fp64 in fp64), integers in 32 bits (64
+            in 64), in the order of the PEs.
+        algorithm: "one-shot": everyone sends all to everyone; "two-shot": everyone sums a part, then all gather the
+            sums. By default by size.
+        packets: one-shot, and what is sent says itself when it has come (`packets.py`); of numbers of 16 or 32 bits, a
+            multiple of 4 bytes. By default NVIDIA GPUs do so with small tensors, unless `algorithm` or `plan` is given.
+        plan: how the work is shared; by default by size.
+
+    Raises:
+        ArgumentError: the type, or what is asked for together, cannot be.
+        CollectiveMismatch: the PEs ask for different ones.
     """
 
     def __init__(
@@ -77,7 +89,11 @@ class AllReduce(Packed):
         ])  # fmt: skip
 
     def __call__(self, source: torch.Tensor) -> torch.Tensor:
-        """The sum of everyone's `source`; valid until the next call. `source` is not changed, unless it is `result`."""
+        """The sum of everyone's `source`; valid until the next call. `source` is not changed, unless it is `result`.
+
+        Raises:
+            ArgumentError: `source` has another shape, type or device, or requires a gradient.
+        """
         if self._again(source):
             return self.result
         check_operand("AllReduce", "source", source, self.shape, self.dtype)

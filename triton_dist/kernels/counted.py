@@ -62,7 +62,15 @@ def await_all(slots, number, PES: tl.constexpr):
 
 @dataclass(frozen=True)
 class Plan:
-    """How a collective's work is shared: `programs` take pieces of `piece` elements, `block` of them at a time."""
+    """How a collective's work is shared: `programs` take pieces of `piece` elements, `block` of them at a time.
+
+    A piece has a signal of its own, so what has come of it can be worked on. `piece` is a multiple of `block`; `block`,
+    and `warps` (of a program, on a GPU), are powers of two. All programs must run at once. By packets an element is a
+    word of 4 bytes, and a piece is a block.
+
+    Raises:
+        ArgumentError: the numbers do not fit.
+    """
 
     programs: int
     piece: int
@@ -110,6 +118,14 @@ def plan_for(count: int, itemsize: int, overlapped: bool = True) -> Plan:
     return Plan(programs, max(block, min(share, most or share)), block, warps)
 
 
+def check_known(op: str, dtype: torch.dtype) -> None:
+    """Raise where Triton has no such numbers."""
+    if dtype.is_complex:
+        raise ArgumentError(op=op, detail=f"Triton has no {dtype}; torch.view_as_real makes real numbers of it")
+    if not _known_to_triton(dtype):
+        raise ArgumentError(op=op, detail=f"Triton has no {dtype}; a view as torch.uint8 has the same bytes")
+
+
 def _known_to_triton(dtype: torch.dtype) -> bool:
     try:
         from triton._utils import canonicalize_dtype
@@ -133,12 +149,7 @@ class Counted(Collective):
         staged: torch.dtype | None = None,
     ) -> None:  # fmt: skip
         """`count` of what a plan shares out; `staged`: its type in staging memory. No phases: no signals."""
-        if dtype.is_complex:
-            detail = f"Triton has no {dtype}; torch.view_as_real makes real numbers of it"
-            raise ArgumentError(op=type(self).__name__, detail=detail)
-        if not _known_to_triton(dtype):
-            detail = f"Triton has no {dtype}; a view as torch.uint8 has the same bytes"
-            raise ArgumentError(op=type(self).__name__, detail=detail)
+        check_known(type(self).__name__, dtype)
         # The end of the last piece is counted too.
         given = "what a PE gives to another" if phases else "what a PE gives to another, as words of 4 bytes,"
         check_elements(type(self).__name__, plan.piece, **{given: count})

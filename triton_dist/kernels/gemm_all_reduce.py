@@ -81,7 +81,19 @@ def gemm_all_reduce_kernel(
 class GemmAllReduce(Collective):
     """C = the sum of A @ B over all PEs, for results of m x n. All PEs get the same bits.
 
-    Contract of the calls: see `Exchange`. It sends every partial tile to every PE: best for small results.
+    Every PE makes the same calls in the same order. The result is an ordinary tensor, the caller's own. The host
+    numbers the calls, so a CUDA graph cannot hold them. It sends every partial tile to every PE: best for small
+    results.
+
+    Args:
+        m, n: rows and columns of the result; m * n below 2^31. Its type is that of the operands: fp32, bf16, fp16 or an
+            fp8 type; tiles are sent and summed in fp32.
+        programs: of the kernel. They need not run at once.
+        blocks: rows, columns and depth of a tile, powers of two.
+
+    Raises:
+        ArgumentError: a number is none.
+        CollectiveMismatch: the PEs ask for different ones.
     """
 
     def __init__(self, m: int, n: int, *, programs: int = 4, blocks: tuple[int, int, int] = (64, 64, 32)) -> None:
@@ -96,7 +108,11 @@ class GemmAllReduce(Collective):
 
     @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """Multiply this PE's `a` (m x k) by its `b` (k x n) and sum over the PEs; the result has the type of `a`."""
+        """Multiply this PE's `a` (m x k) by its `b` (k x n) and sum over the PEs; the result has the type of `a`.
+
+        Raises:
+            ArgumentError: an operand has another shape, type or device, or requires a gradient.
+        """
         check_operand("GemmAllReduce", "a", a, (self.m, None), None, self._exchange.device)
         check_operand("GemmAllReduce", "b", b, (a.shape[1], self.n), a.dtype, self._exchange.device)
         check_type("GemmAllReduce", a.dtype, "MatmulAllReduce")

@@ -191,14 +191,22 @@ def gemm_reduce_scatter_kernel(
 
 @dataclass(frozen=True)
 class Tiles:
-    """How the product is cut. The default is for Hopper and types of two bytes."""
+    """How the product is cut. The default is for Hopper and types of two bytes.
+
+    Raises:
+        ArgumentError: m, n, k or warps is no power of two, or another number below 1.
+    """
 
     m: int = 128
     n: int = 256
     k: int = 64
+    """Rows, columns and depth of a tile."""
     group: int = 16
+    """Rows of tiles that are done together, column by column, so that what they share stays in the cache."""
     warps: int = 8
+    """Of a program."""
     stages: int = 4
+    """Depths of a tile that are on their way at once."""
     sums: int = 3
     """Tiles of others that are on their way at once, where they are summed."""
     chunk: int = 4
@@ -234,8 +242,16 @@ class GemmReduceScatter(Collective):
     Every PE makes the same calls in the same order. A CUDA graph may hold the calls. PEs that share a GPU do better
     with this than with `MatmulReduceScatter`'s copies.
 
-    `descriptors`: load tiles by tensor descriptors where operands allow it (rows of a multiple of 16 bytes); None: on
-    Hopper and later.
+    Args:
+        m, n: rows and columns of the result.
+        dtype: fp32, bf16, fp16 or an fp8 type; multiplied and summed in fp32.
+        tiles: how the product is cut; by default for the device.
+        descriptors: load tiles by tensor descriptors where operands allow it (rows of a multiple of 16 bytes); None: on
+            Hopper and later.
+
+    Raises:
+        ArgumentError: the type is none.
+        CollectiveMismatch: the PEs ask for different ones.
     """
 
     def __init__(
@@ -261,7 +277,11 @@ class GemmReduceScatter(Collective):
 
     @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """Multiply this PE's `a` (n_pes * m x k) by its `b` (k x n), sum over the PEs; valid until the next call."""
+        """Multiply this PE's `a` (n_pes * m x k) by its `b` (k x n), sum over the PEs; valid until the next call.
+
+        Raises:
+            ArgumentError: an operand has another shape, type or device, or requires a gradient.
+        """
         check_operand("GemmReduceScatter", "a", a, (shmem.n_pes() * self.m, None), self.dtype, self._result.device)
         check_operand("GemmReduceScatter", "b", b, (a.shape[1], self.n), self.dtype, self._result.device)
         # Programs store their tiles while others still read.

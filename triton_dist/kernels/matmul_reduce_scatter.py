@@ -22,23 +22,30 @@ from triton_dist.kernels.stage import Stage
 class MatmulReduceScatter(Collective):
     """C = this PE's m rows of the sum over the PEs of A @ B. Every PE makes the same calls in the same order.
 
-    `pieces`: how many products, each copied when it is done, make up the rows of one PE. By default two, or one where m
-    is odd. 0: a product is stored into the memory of the other PE at once, and nothing is copied; slower over NVLink,
-    but it needs no memory for products.
+    A CUDA graph may hold the calls. PEs that share a GPU get `GemmReduceScatter` instead, for types of two bytes and
+    unless `pieces` are given: copies would take from the products what they compute with.
 
-    PEs that share a GPU get `GemmReduceScatter` instead, unless `pieces` are given: copies would take from the
-    products what they compute with.
+    Args:
+        m, n: rows and columns of the result.
+        dtype: whatever torch.matmul multiplies on this device.
+        pieces: how many products, each copied when it is done, make up the rows of one PE. By default two, or one where
+            m is odd. 0: a product is stored into the memory of the other PE at once, and nothing is copied; slower over
+            NVLink, but it needs no memory for products.
+
+    Raises:
+        ArgumentError: `pieces` does not divide m.
+        CollectiveMismatch: the PEs ask for different ones.
     """
 
     def __init__(self, m: int, n: int, dtype: torch.dtype, *, pieces: int | None = None) -> None:
         shares = pieces is None and dtype.itemsize == 2 and shmem.adapter().shares_device()
+        self.m, self.n, self.dtype = m, n, dtype
         self._fused = GemmReduceScatter(m, n, dtype) if shares else None
         if self._fused is not None:
             return
         self._pieces = (1 if m % 2 else 2) if pieces is None else pieces
         if self._pieces < 0 or (self._pieces and m % self._pieces):
             raise ArgumentError(op="MatmulReduceScatter", detail=f"pieces is {pieces}; it must be 0 or divide {m}")
-        self.m, self.n, self.dtype = m, n, dtype
         others = max(1, shmem.n_pes() - 1)
         self._stage = Stage((others, m, n), dtype, others * max(1, self._pieces))
         self._push = SideStream()
@@ -50,7 +57,11 @@ class MatmulReduceScatter(Collective):
 
     @one_at_a_time
     def __call__(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """Multiply this PE's `a` (n_pes * m x k) by its `b` (k x n), sum over the PEs; valid until the next call."""
+        """Multiply this PE's `a` (n_pes * m x k) by its `b` (k x n), sum over the PEs; valid until the next call.
+
+        Raises:
+            ArgumentError: an operand has another shape, type or device, or requires a gradient.
+        """
         if self._fused is not None:
             return self._fused(a, b)
         pes, m, me = shmem.n_pes(), self.m, shmem.my_pe()

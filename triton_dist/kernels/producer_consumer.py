@@ -13,6 +13,7 @@ import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
 from triton_dist.kernels.collective import Collective, one_at_a_time
+from triton_dist.kernels.counted import check_known
 from triton_dist.kernels.operands import check_operand
 from triton_dist.kernels.overlap import laid_out
 from triton_dist.kernels.sizes import check_counts
@@ -88,12 +89,24 @@ class ProducerConsumer(Collective):
     """Sends rows to the next PE through a queue of few slots, while the rows of the PE before come in.
 
     All programs of a launch must run at the same time, so on a GPU `producers + consumers` must not exceed what fits
-    on it. A call may follow another at once: the stream of items goes on.
+    on it. A call may follow another at once: the stream of items goes on. The host counts the items, so a CUDA graph
+    cannot hold the calls.
+
+    Args:
+        length: elements of a row.
+        dtype: any real type that Triton has.
+        slots: rows that the queue holds.
+        producers, consumers: programs that send, and that receive.
+
+    Raises:
+        ArgumentError: the type or a number is none.
+        CollectiveMismatch: the PEs ask for different ones.
     """
 
     def __init__(
         self, length: int, dtype: torch.dtype, *, slots: int = 4, producers: int = 2, consumers: int = 2
     ) -> None:
+        check_known("ProducerConsumer", dtype)
         check_counts("ProducerConsumer", slots=slots, producers=producers, consumers=consumers)
         self.length, self.dtype, self.slots = length, dtype, slots
         self.producers, self.consumers = producers, consumers
@@ -104,7 +117,13 @@ class ProducerConsumer(Collective):
 
     @one_at_a_time
     def __call__(self, rows: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
-        """Send `rows`; return the rows that came from the PE before, times `scale`. As many rows on every PE."""
+        """Send `rows`; return the rows that came from the PE before, times `scale`, as a tensor of the caller's own.
+
+        As many rows on every PE: nobody looks, and a PE that gets fewer than it waits for waits.
+
+        Raises:
+            ArgumentError: `rows` has another length, type or device, or requires a gradient.
+        """
         check_operand("ProducerConsumer", "rows", rows, (None, self.length), self.dtype, self._queue.device)
         rows = laid_out(rows)
         result = torch.empty_like(rows)

@@ -23,12 +23,21 @@ PULL_BYTES = 2 << 20
 class ReduceScatter(Packed):
     """Sums parts of `shape`. Every PE makes the same calls in the same order; a CUDA graph may hold them.
 
-    Parts are pushed, from any tensor. `pull`: the op has a symmetric tensor `input`, n_pes x shape, whose parts are
-    read where they lie. So no memory is needed for what comes, and less is read and written: better where PEs share
-    the memory's bandwidth. Parts that are elsewhere are copied to `input` first. By default PEs that share a GPU pull
-    large parts, and others push. `packets`: what is pushed says itself when it has come (`packets.py`); of numbers of
-    16 or 32 bits, a multiple of 4 bytes a part. By default NVIDIA GPUs do so with small parts, unless `pull` or `plan`
-    is given.
+    Args:
+        shape: of a part; any, but fewer than 2^31 elements.
+        dtype: integers, or floats of 16 bits or more. Floats are summed in fp32 (fp64 in fp64), integers in 32 bits (64
+            in 64); in the order of the PEs, unless they are pulled.
+        pull: False: parts are pushed, from any tensor. True: the op has a symmetric tensor `input`, n_pes x shape,
+            whose parts are read where they lie. So no memory is needed for what comes, and less is read and written:
+            better where PEs share the memory's bandwidth. Parts that are elsewhere are copied to `input` first. By
+            default PEs that share a GPU pull parts of 2 MiB or more, and others push.
+        packets: what is pushed says itself when it has come (`packets.py`); of numbers of 16 or 32 bits, a multiple of
+            4 bytes a part. By default NVIDIA GPUs do so with small parts, unless `pull` or `plan` is given.
+        plan: how the work is shared; by default by size.
+
+    Raises:
+        ArgumentError: the type, or what is asked for together, cannot be.
+        CollectiveMismatch: the PEs ask for different ones.
     """
 
     def __init__(
@@ -65,7 +74,11 @@ class ReduceScatter(Packed):
             self._launch = self._repeated(reduction_kernel, arguments, [])
 
     def __call__(self, parts: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
-        """The sum of everyone's `parts[my_pe]`; `parts` is n_pes x shape. In `out`, or valid until the next call."""
+        """The sum of everyone's `parts[my_pe]`; `parts` is n_pes x shape. In `out`, or valid until the next call.
+
+        Raises:
+            ArgumentError: `parts` or `out` has another shape, type or device, or requires a gradient; `out` has gaps.
+        """
         if out is None:
             out = self.result
         else:
