@@ -154,6 +154,33 @@ def test_pes_that_make_different_operations(what: str) -> None:
         assert re.search(r": (All|Reduce|Matmul|Gemm)\w+\(.*\) at \S*test_given\.py:\d+", line)
 
 
+class OfTheUsers(AllReduce):
+    def __init__(self, pe: int, count: Any) -> None:
+        super().__init__((count,), F32)
+        self.pe = pe
+
+
+def test_a_class_of_the_users_may_have_arguments_that_differ() -> None:
+    def call() -> list[float]:
+        op = OfTheUsers(shmem.my_pe(), 2)
+        with pytest.raises(ArgumentError, match=r"^AllReduce: shape is \(0\.5,\)"):
+            OfTheUsers(0, 0.5)
+        return op(torch.ones(2)).tolist()
+
+    assert run_pes(call, 2) == [[2.0, 2.0]] * 2
+    with pytest.raises(CollectiveMismatch, match=r"PE 0: AllReduce\(\(4,\), torch.float32\)"):
+        run_pes(lambda: OfTheUsers(0, 4 + shmem.my_pe()), 2)
+
+
+def test_arguments_that_are_missing_or_unknown() -> None:
+    def call() -> None:
+        for make, text in (made(AllReduce, (4,)), "'dtype'"), (made(AllReduce, (4,), F32, paket=1), "'paket'"):
+            with pytest.raises(TypeError, match=rf"^AllReduce: .*{text}"):
+                make()
+
+    run_pes(call, 1)
+
+
 def test_an_error_names_the_line_that_made_the_operation() -> None:
     def call() -> None:
         with pytest.raises(TritonDistError, match=r"test_given\.py:\d+: create_\w+\(.* needs \d+ bytes"):
@@ -164,5 +191,5 @@ def test_an_error_names_the_line_that_made_the_operation() -> None:
 
 @pytest.mark.parametrize("kind", COLLECTIVES)
 def test_without_init(kind: Callable[..., object]) -> None:
-    with pytest.raises(NotInitialized, match=rf"{kind.__name__}\(\(4,\), torch.float32"):
+    with pytest.raises(NotInitialized, match=f"^{kind.__name__} needs a PE"):
         kind((4,), F32)
