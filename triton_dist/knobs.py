@@ -210,8 +210,12 @@ class _Knobs(ModuleType):
     trace = Knob[str | None](PATH, None, "a folder where each PE of the host engine writes its timeline")
     simd = Knob[str | None](NAME, None, "avx2: the host engine leaves AVX-512 unused, to compare or to test")
     check_bounds = Knob[bool](BOOL, False, "1: the host engine checks every address that a kernel reads or writes")
-    debug_ir = Knob[bool](BOOL, False, "1: print the IR of each kernel that is compiled after every pass, to stderr; with TRITON_ALWAYS_COMPILE=1, of "
-        "kernels in Triton's cache too")
+    debug_ir = Knob[bool](
+        BOOL,
+        False,
+        "1: print the IR of each kernel that is compiled after every pass, to stderr; with TRITON_ALWAYS_COMPILE=1, of "
+        "kernels in Triton's cache too",
+    )
 
 
 if TYPE_CHECKING:

@@ -159,6 +159,33 @@ def test_an_operand_without_memory_is_refused(name: str) -> None:
 
 
 @each_operation
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_tensors_of_other_kinds_are_refused(name: str) -> None:
+    """The message names the operation and the operand; nothing is said to the other PEs."""
+    case = CASES[name]
+    op_name, operand = name.split(",")[0], next(iter(case.operands))
+    others: dict[str, Callable[[torch.Tensor], Any]] = {
+        "is on meta; this PE is on cpu": lambda t: t.to("meta"),
+        "is nested; it must be dense": lambda t: torch.nested.as_nested_tensor([t, t]),
+        "is torch.sparse_coo; it must be dense": lambda t: t.to_sparse(),
+        "is a list; it must be a torch.Tensor": lambda t: t.tolist(),
+        "is a ndarray; it must be a torch.Tensor": lambda t: t.numpy(),
+        "is a NoneType; it must be a torch.Tensor": lambda t: None,
+    }
+
+    def call() -> None:
+        with case.make() as op:
+            for text, change in list(others.items())[:: 1 + shmem.my_pe()]:
+                first, *more = case.values()
+                with pytest.raises(ArgumentError) as raised:
+                    op(change(first), *more)
+                assert str(raised.value).startswith(f"{op_name}: {operand} {text}")
+            op(*case.values())
+
+    run_pes(call, PES)
+
+
+@each_operation
 def test_a_tangent_is_refused(name: str) -> None:
     case = CASES[name]
 

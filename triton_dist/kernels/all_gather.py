@@ -125,7 +125,7 @@ class AllGather(Packed):
         """
         if self._again(shard):
             return self.result
-        check_operand("AllGather", "shard", shard, self.shape, self.dtype)
+        check_operand("AllGather", "shard", shard, self.shape, self.dtype, self.result.device)
         shard = shard.contiguous()
         self._launch(word_aligned(shard) if self.packets else shard)
         return self.result

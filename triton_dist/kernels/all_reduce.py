@@ -96,7 +96,7 @@ class AllReduce(Packed):
         """
         if self._again(source):
             return self.result
-        check_operand("AllReduce", "source", source, self.shape, self.dtype)
+        check_operand("AllReduce", "source", source, self.shape, self.dtype, self.result.device)
         source = source.contiguous()
         self._launch(word_aligned(source) if self.packets else source)
         return self.result

@@ -17,7 +17,7 @@ def check_operand(
     operand: torch.Tensor,
     shape: Sequence[int | None],
     dtype: torch.dtype | None,
-    device: torch.device | None = None,
+    device: torch.device,
 ) -> None:
     """Raise unless `operand` is an ordinary tensor of this shape and type, on this device; None stands for any.
 
@@ -28,16 +28,17 @@ def check_operand(
     """
     if not isinstance(operand, torch.Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(op=op, detail=f"{name} is a {type(operand).__name__}; it must be a torch.Tensor")
-    found = operand.shape
+    if operand.is_nested:
+        raise ArgumentError(op=op, detail=f"{name} is nested; it must be dense: {name}.to_padded_tensor(0)")
     if operand.layout is not torch.strided:
         raise ArgumentError(op=op, detail=f"{name} is {operand.layout}; it must be dense: {name}.to_dense()")
     if operand.requires_grad and torch.is_grad_enabled():
         detail = f"{name} requires a gradient, and none comes back: give {name}.detach(), or call under torch.no_grad()"
         raise ArgumentError(op=op, detail=detail)
-    if device is not None:  # otherwise `Repeated` looks, but not at what it has seen before
-        if operand.device != device:
-            raise ArgumentError(op=op, detail=f"{name} is on {operand.device}; this PE is on {device}")
-        check_content(op, name, operand)
+    if operand.device != device:
+        raise ArgumentError(op=op, detail=f"{name} is on {operand.device}; this PE is on {device}")
+    check_content(op, name, operand)
+    found = operand.shape
     if found == shape and operand.dtype == dtype:
         return
     fits = len(found) == len(shape) and all(want in (None, have) for want, have in zip(shape, found, strict=True))

@@ -10,7 +10,7 @@ import torch
 from triton_dist import shmem
 from triton_dist.errors import ArgumentError
 from triton_dist.kernels.counted import Plan, plan_for
-from triton_dist.kernels.operands import check_content, check_operand
+from triton_dist.kernels.operands import check_operand
 from triton_dist.kernels.overlap import apart, overlap
 from triton_dist.kernels.packets import WORD, Packed, by_packets, word_aligned
 from triton_dist.kernels.reduction import SCATTER, accumulator_of, pull_reduction_kernel, reduction_kernel
@@ -85,7 +85,7 @@ class ReduceScatter(Packed):
             self._check_out(out)
         if self._again(parts, out):
             return out
-        check_operand("ReduceScatter", "parts", parts, self._whole, self.dtype)
+        check_operand("ReduceScatter", "parts", parts, self._whole, self.dtype, self.result.device)
         if self.packets:
             into = self.result if out.data_ptr() % WORD else out
             self._launch(word_aligned(parts.contiguous()), into)
@@ -94,7 +94,6 @@ class ReduceScatter(Packed):
             self._launch(parts.contiguous(), out)
         else:
             if parts.data_ptr() != self.input.data_ptr() or not parts.is_contiguous():
-                check_content("ReduceScatter", "parts", parts)
                 self.input.copy_(apart(parts, self.input))
             if overlap(out, self.input):  # which others still read while this PE stores its sums
                 self._launch(self.result)
@@ -103,7 +102,7 @@ class ReduceScatter(Packed):
         return out
 
     def _check_out(self, out: torch.Tensor) -> None:
-        check_operand("ReduceScatter", "out", out, self.shape, self.dtype)
+        check_operand("ReduceScatter", "out", out, self.shape, self.dtype, self.result.device)
         if not out.is_contiguous() or out.is_neg():
             raise ArgumentError(op="ReduceScatter", detail="out must be contiguous: sums are stored there one by one")
 

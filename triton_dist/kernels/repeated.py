@@ -13,8 +13,6 @@ from triton.runtime import driver
 
 from triton_dist import backends, shmem
 from triton_dist.backends.base import Launch
-from triton_dist.errors import ArgumentError
-from triton_dist.kernels.operands import check_content
 from triton_dist.kernels.overlap import overlap
 
 ALIGNMENT = 16
@@ -43,19 +41,18 @@ class Repeated:
         written: Sequence[torch.Tensor] | None = None,
     ) -> None:  # fmt: skip
         self._kernel, self._programs, self._num_warps, self._written = kernel, programs, num_warps, written
-        self._name = getattr(kernel, "__name__", "kernel")
         self._arguments = list(arguments)
         # To the compiled kernel addresses stand for tensors: its launcher need not ask for them.
         self._values = [a.data_ptr() if isinstance(a, torch.Tensor) else a for a in arguments]
         self._places = [i for i, argument in enumerate(arguments) if argument is EACH_TIME]
         # On the host a launch is cheap, and the engine adds arguments of its own. Triton without knobs (3.2, which
         # triton-ascend builds on) starts compiled kernels in another way.
-        self._device = shmem.device()
-        self._direct = self._device.type != "cpu" and hasattr(triton, "knobs")
+        device = shmem.device()
+        self._direct = device.type != "cpu" and hasattr(triton, "knobs")
         self._found: dict[tuple[bool, ...], tuple[Any, Launch]] = {}
         self._seen: dict[tuple[int, ...], Seen] = {}
         if self._direct:
-            self._index, self._hooks, self._stream = self._device.index, _hooks(), _streams()
+            self._index, self._hooks, self._stream = device.index, _hooks(), _streams()
 
     def again(self, first: torch.Tensor, *others: torch.Tensor) -> bool:
         """Launch, if tensors like these were launched before, and nothing in them has to be looked at: else False.
@@ -79,9 +76,7 @@ class Repeated:
         return True
 
     def __call__(self, *tensors: torch.Tensor) -> None:
-        """Launch with tensors that are contiguous, and fit the kernel."""
-        for tensor in tensors:
-            check_content(self._name, "a tensor", tensor)
+        """Launch with tensors that were looked at (`check_operand`), and are contiguous."""
         tensors = (tensors[0].resolve_neg(), *tensors[1:])
         if self._written is not None and any(overlap(tensors[0], other) for other in (*self._written, *tensors[1:])):
             tensors = (tensors[0].clone(), *tensors[1:])
@@ -95,9 +90,6 @@ class Repeated:
             compiled = self._launch(tensors)
             self._found[known] = compiled, self._way_of(compiled)
             return
-        for tensor in tensors:
-            if tensor.get_device() != self._index:
-                self._refuse(tensor)
         compiled, launch = found
         if self._heard():
             compiled[(self._programs, 1, 1)](*self._filled(self._values, addresses))
@@ -131,10 +123,6 @@ class Repeated:
     def _launch(self, tensors: Sequence[torch.Tensor]) -> Any:
         """By Triton; returns the compiled kernel."""
         return self._kernel[(self._programs,)](*self._filled(self._arguments, tensors), num_warps=self._num_warps)
-
-    def _refuse(self, tensor: torch.Tensor) -> None:
-        detail = f"a tensor is on {tensor.device}; this PE is on {self._device}"
-        raise ArgumentError(op=self._name, detail=detail)
 
 
 def _hooks() -> Any:
