@@ -18,6 +18,7 @@ from pathlib import Path
 from triton_dist import knobs
 from triton_dist import language as dl
 from triton_dist.backends.ascend import optable, symbols
+from triton_dist.language.extra import records
 
 DOCS = Path(__file__).parent
 OPS = ("wait", "consume_token", "rank", "num_ranks", "symm_at", "notify", "extern_call")
@@ -90,6 +91,8 @@ def _line(section: str, line: str) -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "ascend_library": symbols.library_table,
     "ascend_ops": optable.op_table,
+    "device_functions": records.function_table,
+    "device_symbols": records.support_table,
     "environment": environment,
     "ops": lambda: functions(OPS),
     "signals": lambda: functions(SIGNALS),

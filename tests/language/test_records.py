@@ -12,7 +12,15 @@ from triton_dist import backends, errors, knobs
 from triton_dist.language.extra import libshmem_device
 from triton_dist.language.extra import records as records_module
 from triton_dist.language.extra.operands import TYPES
-from triton_dist.language.extra.records import LIBRARIES, nearest, records, support_table, supported
+from triton_dist.language.extra.records import (
+    BACKENDS,
+    LIBRARIES,
+    function_table,
+    nearest,
+    records,
+    support_table,
+    supported,
+)
 
 I64 = "!tt.ptr<i64>"
 NAMES = list(records())
@@ -212,13 +220,19 @@ def test_hip_takes_either_library():
 def test_support_table():
     lines = support_table().splitlines()
     assert len(lines) == 109 + 3
-    assert all(line.replace(r"\|", "").count("|") == 10 for line in lines)
-    row = next(line for line in lines if line.startswith("| `quiet_pe(pe)`"))
-    assert row == (
-        "| `quiet_pe(pe)` | thread | `host_shmem_quiet_pe` |  |  | `mori_shmem_quiet_thread_pe` |  |  "
-        "| complete own operations to one pe (mori; takes pe) |"
-    )
+    assert all(line.replace(r"\|", "").count("|") == 8 for line in lines)
+    row = next(line for line in lines if line.startswith("| `quiet_pe`"))
+    assert row == "| `quiet_pe` | `host_shmem_quiet_pe` |  |  | `mori_shmem_quiet_thread_pe` |  |  |"
     assert "cuda (NVSHMEM)" in lines[0]
+
+
+def test_function_table():
+    lines = function_table().splitlines()
+    assert len(lines) == 109 + 2
+    assert all(line.replace(r"\|", "").count("|") == 6 for line in lines)
+    row = next(line for line in lines if line.startswith("| `quiet_pe(pe)`"))
+    assert row == "| `quiet_pe(pe)` | complete own operations to one pe (mori; takes pe) |  | thread | cpu, hip |"
+    assert set(BACKENDS) == set(backends.BUILT_IN)
 
 
 def test_constants_have_nvshmems_values():

@@ -150,9 +150,9 @@ def putmem_signal_nbi_wave(dest: Any, source: Any, bytes: Any, sig_addr: Any, si
 def putmem_signal_nbi_wg(dest: Any, source: Any, bytes: Any, sig_addr: Any, signal: Any, sig_op: Any, pe: Any) -> None:
     """non-blocking byte put then signal update at the same pe"""
 def signal_op(sig_addr: Any, signal: Any, sig_op: Any, pe: Any) -> None:
-    """set (9) or add (10) a uint64 signal at sig_addr on pe"""
+    """set a signal at sig_addr on pe or add to it"""
 def signal_wait_until(sig_addr: Any, cmp_: Any, cmp_val: Any) -> Any:
-    """spin until *sig_addr cmp_ cmp_val holds (local symmetric uint64)"""
+    """spin until the own signal *sig_addr cmp_ cmp_val holds; gives its value"""
 def uint64_wait_until_equals(addr: Any, val: Any) -> None:
     """spin until *addr equals val"""
 def ulong_put_signal(dest: Any, source: Any, nelems: Any, sig_addr: Any, signal: Any, sig_op: Any, pe: Any) -> None:

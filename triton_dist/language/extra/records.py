@@ -3,7 +3,7 @@
 name.
 
 The table is `libshmem_device.csv`. The front end's checks, the dispatch, the host's functions, the simulators and
-the support table of the docs read it, so that there is no second list. Columns:
+`docs/device_library.md` (by `docs/generate.py`) read it, so that there is no second list. Columns:
 
 - operands: `name:kind`, in the order of the call. `name?` is an operand that only some libraries take, and
 optional.
@@ -37,6 +37,7 @@ LIBRARIES = {
 }
 """Column of the table -> its title for people."""
 
+BACKENDS = ("cpu", "cuda", "ascend", "hip", "maca")
 _OF_BACKEND = {"hip": ("hip", "hip_mori")}
 _SCOPE_SUFFIXES = {"_block": "block", "_wg": "block", "_warp": "warp", "_wave": "warp"}
 
@@ -133,16 +134,32 @@ def nearest(name: str, backend: str) -> str | None:
     return close[0] if close else None
 
 
-def support_table() -> str:
-    """Which library has which function, as a markdown table for the docs."""
-    head = ["function", "scope", *LIBRARIES.values(), "meaning"]
-    lines = [_row(head), _row(["---"] * len(head))]
+def function_table() -> str:
+    """What each function does and where it is, as a markdown table for the docs."""
+    rows = [["call", "what it does", "result", "by a", "back ends"]]
     for record in records().values():
-        cells = [f"`{record.symbols[lib]}`" if lib in record.symbols else "" for lib in LIBRARIES]
-        lines.append(_row([f"`{record.signature}`", record.scope, *cells, record.meaning]))
+        backends = [name for name in BACKENDS if record.symbol(name)]
+        result = {"void": "", "same": "a pointer"}.get(record.result, record.result)
+        rows.append([f"`{record.signature}`", record.meaning, result, record.scope, ", ".join(backends)])
+    return _table(rows)
+
+
+def support_table() -> str:
+    """Under which name each library has a function, as a markdown table for the docs."""
+    rows = [["function", *LIBRARIES.values()]]
+    for record in records().values():
+        rows.append([f"`{record.name}`", *(_code(record.symbols.get(lib, "")) for lib in LIBRARIES)])
     totals = [str(sum(lib in record.symbols for record in records().values())) for lib in LIBRARIES]
-    lines.append(_row([f"{len(records())} functions", "", *totals, ""]))
-    return "\n".join(lines) + "\n"
+    return _table([*rows, [f"{len(records())} functions", *totals]])
+
+
+def _code(symbol: str) -> str:
+    return f"`{symbol}`" if symbol else ""
+
+
+def _table(rows: list[list[str]]) -> str:
+    head, *body = rows
+    return "\n".join(map(_row, [head, ["---"] * len(head), *body]))
 
 
 def _row(cells: list[str]) -> str:
