@@ -95,7 +95,7 @@ def test_signals_have_a_cache_line_each(n: int) -> None:
         return tuple(signals.shape), signals.stride(0) * 8, signals.data_ptr() % 64, int(signals.sum())
 
     # NVSHMEM's are as dense as any other memory.
-    distance = 8 if platform.current().backend in ("cuda", "hip", "maca") else 64
+    distance = 8 if platform.current().backend == "cuda" else 64
     assert set(run_pes(layout, n)) == {((4,), distance, 0, 0)}
 
 
