@@ -3,7 +3,7 @@
 # Prepare, run, print: benchmarks/h200/run.sh PART... on a machine with one NVIDIA GPU, whose PEs share it under MPS; or
 # with GPUS=n of them, a PE on each, which are compared with NCCL too.
 #
-# Parts: env, correct, quick, signals, overhead, probes, collectives, explore, gemm, gemm_rs, gemm_ar, all. Raw logs go to
+# Parts: env, shares, correct, quick, signals, overhead, probes, collectives, explore, gemm, gemm_rs, gemm_ar, all. Raw logs go to
 # $OUT (default: out/h200).
 # BUDGET: seconds for all parts; what does not fit is cut or left out. LIMIT, PES: of each part. LARGEST: MiB, of the
 # collectives. H200_DEBUG=1: wait after every call, and tell what is called.
@@ -84,6 +84,8 @@ part() {
   [ "$GPUS" != 1 ] || { few="2 4"; many="2 4 8"; }
   case $1 in
     env) environment 2>&1 | tee "$OUT/env.log" ;;
+    shares) for p in 100 50 33 25 20 16 14 12; do
+      CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$p timeout 60 $PYTHON benchmarks/h200/shares.py 2>&1 | tee -a "$OUT/shares.log"; done ;;
     correct) for n in ${PES:-$many}; do pes correct "${LIMIT:-240}" "$n" benchmarks/h200/correct.py --rounds "$ROUNDS" --seconds SOFT; done ;;
     quick) for n in ${PES:-2}; do pes quick "${LIMIT:-150}" "$n" benchmarks/h200/correct.py --rounds 5; done ;;
     signals) for n in ${PES:-$few}; do pes signals "${LIMIT:-60}" "$n" $measure ping_pong push; done ;;
