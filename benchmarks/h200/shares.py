@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Is torch.matmul right on a share of a GPU? Nothing but torch is here; CUDA_MPS_ACTIVE_THREAD_PERCENTAGE says the share.
+"""Is torch.matmul right on a share of a GPU? Only torch is here; CUDA_MPS_ACTIVE_THREAD_PERCENTAGE says the share.
 
 Whole numbers from -2 to 2, of which each sum has 32: exact in every type.
 """

@@ -2,7 +2,7 @@
 """Launching a loaded kernel again by the driver itself, with its parameters laid out once.
 
 Triton's launcher looks at every argument of every launch, and a small collective takes no longer than that. The driver
-in turn takes less time for a graph of one kernel than for the kernel: 4.5 us instead of 6 on an H200.
+in turn takes less time for a graph of one kernel than for the kernel: 4.6 us instead of 6.8 on an H200.
 """
 
 from __future__ import annotations
