@@ -93,9 +93,10 @@ OPTIONS: list[Case] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("message", "make"), [*shapes(), *sizes(), *dtypes(), *OPTIONS], ids=lambda case: str(case)[:60]
-)
+WRONG = [*shapes(), *sizes(), *dtypes(), *OPTIONS]
+
+
+@pytest.mark.parametrize(("message", "make"), WRONG, ids=[message[:60] for message, _ in WRONG])
 def test_what_is_of_another_kind(message: str, make: Make) -> None:
     def call() -> str:
         with pytest.raises(ArgumentError) as caught:
