@@ -123,15 +123,9 @@ def test_adapter_turns_codes_into_exceptions(ash) -> None:
 
 @pytest.mark.parametrize("engine", ["MTE", "SDMA", "ROCE", "UDMA"])
 def test_adapter_passes_the_engine(engine: str) -> None:
-    seen = {}
-    ash = types.SimpleNamespace(
-        InitAttr=lambda: types.SimpleNamespace(option_attr=types.SimpleNamespace()),
-        OpEngineType=types.SimpleNamespace(MTE=1, SDMA=2, ROCE=4, UDMA=8),
-        set_conf_store_tls=lambda enable, info: 0,
-        aclshmem_init=lambda attributes: seen.update(vars(attributes)) or 0,
-        aclshmem_malloc=lambda size: 64,
-    )
+    seen: dict[str, Any] = {}
     with knobs.scope(engine=engine):
+        ash = fake(seen)
         AscendAdapter(ash, device="cpu").init(config(1, 4))
     assert seen["my_rank"] == 1
     assert seen["n_ranks"] == 4
@@ -289,7 +283,11 @@ def fake(seen: dict[str, Any], **changes: Any) -> Any:
         "aclshmem_init": lambda attributes: seen.update(vars(attributes)) or 0,
         "aclshmem_init_using_unique_id": by_id,
         "aclshmem_malloc": lambda size: 64,
+        "aclshmem_create_tensor": lambda shape, dtype, device_id: torch.ones(shape, dtype=dtype),
+        "aclshmem_barrier_all": lambda: None,
         "aclshmem_finalize": lambda: seen.update(ended=True) or 0,
+        "my_pe": lambda: 0,
+        "pe_count": lambda: 1,
     }
     return types.SimpleNamespace(**{**parts, **changes})
 
@@ -340,7 +338,8 @@ def test_an_address_that_the_library_would_cut_is_an_error() -> None:
 
 def test_a_unique_id_goes_through_shmem_init(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
-    ash = fake(seen, my_pe=lambda: 1, pe_count=lambda: 2, aclshmem_free=lambda address: None)
+    free = {name: lambda *_: None for name in ("aclshmem_free", "aclshmem_free_tensor")}
+    ash = fake(seen, my_pe=lambda: 1, pe_count=lambda: 2, **free)
     monkeypatch.setattr(session, "make_adapter", lambda: AscendAdapter(ash, device="cpu"))
     shmem.init(pe=1, n_pes=2, heap_size=1 << 20, unique_id=b"i" * 128)
     assert shmem.device() == torch.device("cpu")
@@ -357,13 +356,14 @@ def test_a_unique_id_is_for_npus() -> None:
     assert not shmem.initialized()
 
 
-def test_a_heap_without_room_for_a_signal_is_an_exception() -> None:
-    def none(size: int) -> int:
+@pytest.mark.parametrize("part", ["aclshmem_malloc", "aclshmem_create_tensor"])
+def test_a_heap_without_room_for_what_init_needs_is_an_exception(part: str) -> None:
+    def none(*_: object, **__: object) -> int:
         raise RuntimeError("no room")
 
     seen: dict[str, Any] = {}
-    adapter = AscendAdapter(fake(seen, aclshmem_malloc=none), device="cpu")
-    with pytest.raises(AclshmemFailed, match=r"aclshmem_malloc .*no room"):
+    adapter = AscendAdapter(fake(seen, **{part: none}), device="cpu")
+    with pytest.raises(AclshmemFailed, match=rf"{part} .*no room"):
         adapter.init(config(0, 1))
     assert seen["ended"]
     with pytest.raises(NotInitialized):

@@ -145,23 +145,22 @@ def test_pes_agree_before_memory_is_taken_or_given_back(
     assert raw.calls == before
 
 
-def test_pes_agree_by_the_peers_memory(
-    raw: FakeBindings, pe: CudaAdapter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    agreement = Agreement(pe, pe._agreement._allocate)
+def test_pes_agree_by_the_peers_memory(raw: FakeBindings, pe: CudaAdapter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Agreement, "check", _check)
     same = True
 
-    def barrier() -> None:
+    def barrier(stream: int) -> None:
         """PE 1 has written the same as PE 0, or nothing."""
-        for turn in agreement._tables if same and agreement._tables is not None else ():
+        for turn in pe._agreement._tables if same else ():
             turn[1].copy_(pe.peer_tensor(turn, 1)[0])
 
-    monkeypatch.setattr(pe, "barrier_all", barrier)
-    agreement.check("a", "x.py")
+    monkeypatch.setattr(raw, "barrier_all_on_stream", barrier)
+    for _ in range(3):
+        pe.agree("a")
+        pe.barrier_all()
     same = False
-    with pytest.raises(CollectiveMismatch, match=r"PE 0: a at x\.py\n  PE 1: no call"):
-        agreement.check("a", "x.py")
+    with pytest.raises(CollectiveMismatch, match=r"PE 0: a at \S*test_adapter\.py:\d+\n  PE 1: no call"):
+        pe.agree("a")
 
 
 @pytest.mark.parametrize(
@@ -358,7 +357,7 @@ def test_finalize_in_order(raw: FakeBindings) -> None:
     pe.finalize()
     MODULES._names.clear()
     names = [call[0] for call in raw.calls]
-    assert names == ["barrier_all", "cumodule_finalize", "free", "free", "hostlib_finalize"]
+    assert names == ["barrier_all", "cumodule_finalize", *["free"] * 3, "hostlib_finalize"]
     with pytest.raises(NotInitialized):
         pe.my_pe()
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -12,16 +13,25 @@ from triton_dist.backends.agreement import ROW_BYTES, Agreement
 from triton_dist.errors import CollectiveMismatch
 from triton_dist.testing import run_pes
 
+BARRIER = "a barrier of the program"
+
+
+def made() -> Agreement:
+    return Agreement(shmem.adapter(), shmem.create_tensor, shmem.barrier_all)
+
 
 def agreed(calls: Callable[[int], list[str]], pes: int = 3) -> list[list[str]]:
     """What each PE was told of each of its calls: the lines of a mismatch, or nothing."""
 
     def run() -> list[str]:
-        agreement = Agreement(shmem.adapter(), shmem.create_tensor)
+        agreement = made()
         me, told = shmem.my_pe(), []
         for call in calls(me):
             try:
-                agreement.check(call, f"a.py:{me}")
+                if call == BARRIER:
+                    agreement.barrier_all()
+                else:
+                    agreement.check(call, f"a.py:{me}")
                 told.append("")
             except CollectiveMismatch as error:
                 told.append(str(error))
@@ -46,25 +56,43 @@ def test_all_pes_are_told_what_each_calls() -> None:
 
 
 def test_long_calls_differ_past_what_is_shown() -> None:
-    long = "x" * 2 * ROW_BYTES
-    for first, second in agreed(lambda pe: [f"{long}{pe}", long + "é"]):
-        assert first.splitlines()[1:] == [f"  PEs 0, 1 and 2: {'x' * (ROW_BYTES - 16)}"]
-        assert second == ""
+    long = "x" * ROW_BYTES
+    calls = (lambda pe: f"{long}{pe % 2}", lambda pe: f"{long}{pe}{long}", lambda pe: long + "é" + long)
+    for ends, middles, equal in agreed(lambda pe: [call(pe) for call in calls]):
+        for told, shown in (ends, "010"), (middles, "xxx"):
+            for pe, line in enumerate(told.splitlines()[1:]):
+                assert re.fullmatch(rf"  PE {pe}: x+ \.\.\. x+{shown[pe]} at a\.py:{pe}", line)
+                assert ROW_BYTES - 32 < len(line) < ROW_BYTES
+        assert equal == ""
 
 
 def test_a_pe_that_is_elsewhere_said_nothing_of_this_call() -> None:
     """It meets the others in a barrier of its own."""
 
+    for before in range(4):
+        told = agreed(lambda pe: before * ["a"] + [BARRIER if pe == 1 else "a"])  # noqa: B023
+        for said in (told[0][-1], told[2][-1]):
+            elsewhere = "  PE 1: no call that PEs agree on; barrier_all, say"
+            assert said.splitlines()[1:] == ["  PE 0: a at a.py:0", elsewhere, "  PE 2: a at a.py:2"]
+        assert told[1] == [""] * (before + 1)
+
+
+@pytest.mark.parametrize("before", range(3))
+def test_a_call_is_not_taken_for_one_that_another_pe_gave_up(before: int) -> None:
+    """One agreed with what was said while it was in a barrier, took memory, and had one tensor more than the others."""
+    told = agreed(lambda pe: ["b"] * before + [BARRIER if pe == 0 else "a", "a", BARRIER, "c"], 2)
+    assert told[0] == [""] * (before + 4)
+    assert told[1][before] != ""
+    assert told[1][before + 1 :] == [""] * 3
+
+
+def test_a_place_whose_name_is_no_text() -> None:
     def run() -> str:
-        agreement = Agreement(shmem.adapter(), shmem.create_tensor)
-        for _ in range(3):
-            agreement.check("a", "a.py")
-        if shmem.my_pe() == 1:
-            shmem.barrier_all()
-            return ""
+        agreement = made()
+        for number in range(2):
+            agreement.check("a\udce9", f"caf\udce9.py:{number}")
         with pytest.raises(CollectiveMismatch) as raised:
-            agreement.check("a", "b.py")
+            agreement.check(f"{shmem.my_pe()}", "caf\udce9.py")
         return str(raised.value)
 
-    said, _ = run_pes(run, 2)
-    assert said.splitlines()[1:] == ["  PE 0: a at b.py", "  PE 1: a at a.py"]
+    assert run_pes(run, 2)[0].splitlines()[1] == r"  PE 0: 0 at caf\udce9.py"

@@ -235,3 +235,19 @@ def test_an_allocation_costs_microseconds() -> None:
         return (time.perf_counter() - start) / 400
 
     assert run_pes(allocate, 1)[0] < 1e-3
+
+
+def test_what_tells_long_calls_apart_is_shown_and_who_makes_which() -> None:
+    """Only the beginnings were: of both PEs, in one line."""
+    sizes = (1,) * 400
+
+    def call(shape: tuple[int, ...]) -> list[str]:
+        with pytest.raises(CollectiveMismatch) as raised:
+            shmem.create_tensor(shape, torch.float32)
+        return str(raised.value).splitlines()[1:]
+
+    for first, second in run_pes(lambda pe: call((*sizes, pe + 1)), 2):
+        assert re.search(r"^  PE 0: create_tensor\(\(1, 1, .* \.\.\. .*1, 1, 1\), torch\.float32\) at ", first)
+        assert re.search(r"^  PE 1: create_tensor\(\(1, 1, .* \.\.\. .*1, 1, 2\), torch\.float32\) at ", second)
+    for first, second in run_pes(lambda pe: call((*sizes, pe + 1, *sizes)), 2):
+        assert (first[:8], second[:8]) == ("  PE 0: ", "  PE 1: ")

@@ -157,7 +157,12 @@ class AscendAdapter(RuntimeAdapter):
             ash.aclshmem_finalize()
             raise _failed("aclshmem_malloc", error) from error
         self._config = config
-        self._agreement = Agreement(self, self._allocate)
+        try:
+            self._agreement = Agreement(self, self._allocate, self._meet)
+        except AclshmemFailed:
+            self._config = None
+            ash.aclshmem_finalize()
+            raise
 
     def finalize(self) -> None:
         """Collective: what was not freed is."""
@@ -230,7 +235,7 @@ class AscendAdapter(RuntimeAdapter):
         tensor.zero_()
         self._tensors[tensor.data_ptr()] = (tensor, tensor.numel() * dtype.itemsize)
         # Nobody may write into it before all have zeroed theirs.
-        self.barrier_all()
+        self._meet()
         return tensor if given == sizes else tensor[:0].view(sizes)
 
     def create_signals(self, n: int, dtype: torch.dtype) -> torch.Tensor:
@@ -331,8 +336,13 @@ class AscendAdapter(RuntimeAdapter):
         return seen
 
     def barrier_all(self) -> None:
-        """Collective. Where the library's module has no barrier, freeing memory is one: it meets all PEs."""
-        ash = self._running("barrier_all")
+        """Collective."""
+        self._running("barrier_all()")
+        self._agreement.barrier_all()
+
+    def _meet(self) -> None:
+        """Where the library's module has no barrier, freeing memory is one: it meets all PEs."""
+        ash = self._ash
         self._settle()
         if (barrier := getattr(ash, "aclshmem_barrier_all", None)) is not None:
             barrier()
@@ -366,7 +376,7 @@ class AscendAdapter(RuntimeAdapter):
             "pes_are": "devices",
             "heap_bytes": self._config.heap_size,
             "free_bytes": self._config.heap_size - used,
-            "tensors": len(self._tensors) - self._agreement.tensors,
+            "tensors": len(self._tensors) - 1,  # without the agreement's tables
         }
 
     def _index(self) -> int:

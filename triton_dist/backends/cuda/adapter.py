@@ -93,9 +93,9 @@ class CudaAdapter(RuntimeAdapter):
         self._stream_ops = self._given_ops or StreamOps()
         self._check_versions()
         self._check_identity()
-        self._agreement = Agreement(self, partial(self._allocate, self._call("init()")))
         # The first allocation: where the heap begins.
         self._anchor = nvshmem.malloc(64)
+        self._agreement = Agreement(self, partial(self._allocate, self._call("init()")), self._meet)
         MODULES.start(nvshmem)
 
     def _set_heap_size(self, config: ShmemConfig) -> None:
@@ -205,7 +205,7 @@ class CudaAdapter(RuntimeAdapter):
             "pes_are": "devices",
             "heap_bytes": heap,
             "free_bytes": max(0, heap - used),
-            "tensors": len(self._ranges) - self._agreement.tensors,
+            "tensors": len(self._ranges) - 1,  # without the agreement's tables
         }
 
     # Memory
@@ -350,7 +350,11 @@ class CudaAdapter(RuntimeAdapter):
 
     def barrier_all(self) -> None:
         """Collective, in order of the current stream: what follows on it follows what all PEs had on theirs."""
-        nvshmem = self._running("barrier_all()")
+        self._running("barrier_all()")
+        self._agreement.barrier_all()
+
+    def _meet(self) -> None:
+        nvshmem = self._nvshmem
         if self._shares_without_limit():
             # Host collectives on a stream end the process there.
             import torch

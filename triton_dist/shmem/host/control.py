@@ -106,11 +106,12 @@ class Control:
 
     def calls(self, seq: int) -> str:
         """Each different call that was announced under this number, with its PEs and call site, a line each."""
-        groups: dict[str, list[int]] = {}
+        groups: dict[tuple[int, str], list[int]] = {}
         for pe, block in enumerate(self.blocks):
             record = block.records[seq & 1]
-            groups.setdefault(f"{_text(record.call)} at {_text(record.site)}", []).append(pe)
-        return "\n".join(f"  {name_pes(pes)}: {call}" for call, pes in groups.items())
+            # Calls may differ where their words were left out.
+            groups.setdefault((record.digest, f"{_text(record.call)} at {_text(record.site)}"), []).append(pe)
+        return "\n".join(f"  {name_pes(pes)}: {call}" for (_, call), pes in groups.items())
 
     def enter(self, kind: Blocked, ident: int, call: str) -> None:
         """Tell the others that this PE waits."""
@@ -163,11 +164,22 @@ def name_pes(pes: Sequence[int]) -> str:
 
 
 def _digest(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+    return int.from_bytes(hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest(), "little")
 
 
 def _fit(text: str, size: int) -> bytes:
-    return text.encode(errors="replace")[: size - 1]
+    return shortened(text.encode(errors="replace"), size - 1)
+
+
+_LEFT_OUT = b" ... "
+
+
+def shortened(text: bytes, most: int) -> bytes:
+    """Its beginning and its end, if it is longer: what calls are told apart by may be their last argument."""
+    if len(text) <= most:
+        return text
+    end = (most - len(_LEFT_OUT)) // 2
+    return text[: most - len(_LEFT_OUT) - end] + _LEFT_OUT + text[-end:]
 
 
 def _text(raw: bytes) -> str:
