@@ -167,6 +167,20 @@ def test_pes_that_allocate_unequal_memory(ash) -> None:
         assert "PEs 1 and 2: a at " in agree
 
 
+def test_calls_are_compared_by_what_they_ask_for(ash) -> None:
+    def use(adapter: AscendAdapter) -> str:
+        me = adapter.my_pe()
+        for shapes in ((4, [4]), ((2, 2), torch.Size([2, 2]))):
+            adapter.create_tensor(shapes[me], torch.float32)
+        with pytest.raises(CollectiveMismatch) as raised:
+            adapter.create_signals(4, torch.int64) if me else adapter.create_tensor(32, torch.int64)
+        return str(raised.value)
+
+    for told in on_pes(ash, use, 2):
+        assert "PE 0: create_tensor((32,), torch.int64) at " in told
+        assert "PE 1: create_signals(4, torch.int64) at " in told
+
+
 # Parts of tensors
 
 
@@ -221,6 +235,9 @@ def test_only_a_whole_tensor_is_freed(ash) -> None:
         for part in (data[:1], data[1:], data.view(-1)[1:], signals[0], signals[:2], signals[1:]):
             with pytest.raises(PartOfTensor, match="pass the whole tensor that was created"):
                 adapter.free_tensor(part)
+        for part in (data[:0], data.view(-1)[::2], data.view(-1)[::8], signals[:0], signals[::2]):
+            with pytest.raises(PartOfTensor, match="pass the whole tensor that was created"):
+                adapter.free_tensor(part)
         adapter.free_tensor(data.view(8))
         adapter.free_tensor(signals)
         with pytest.raises(NotSymmetric):
@@ -243,7 +260,11 @@ def test_wrong_arguments_are_the_hosts_errors(ash) -> None:
         ):
             with pytest.raises(BadSignal, match=message):
                 call()
-        for call in (lambda: adapter.create_tensor((-1,), torch.int32), lambda: adapter.create_tensor((1,), "int32")):
+        for call in (
+            lambda: adapter.create_tensor((-1,), torch.int32),
+            lambda: adapter.create_tensor((1,), "int32"),
+            lambda: adapter.create_signals((2, 3), torch.int64),
+        ):
             with pytest.raises(BadAllocation):
                 call()
         with pytest.raises(NotSymmetric, match="not a tensor"):

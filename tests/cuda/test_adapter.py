@@ -34,6 +34,7 @@ from triton_dist.errors import (
 )
 from triton_dist.shmem.config import ShmemConfig
 
+F32 = torch.float32
 _check = Agreement.check
 agreed: list[str] = []
 """The calls that the other PEs, which are not there, were to agree on."""
@@ -347,6 +348,35 @@ def test_a_pe_alone_shares_with_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not pe.shares_device()
     assert not pe.on_one_device()
     pe.finalize()
+
+
+def test_tensors_without_elements_are_symmetric_too(raw: FakeBindings, pe: CudaAdapter) -> None:
+    """Torch says that they are at 0."""
+    before = pe.info()["tensors"]
+    empty, none = pe.create_tensor((0, 3), torch.int8), pe.create_signals(0, torch.int64)
+    whole = pe.create_tensor(4, F32)
+    for tensor in (empty, none, whole[:0], whole[4:]):
+        assert pe.is_symmetric(tensor)
+        pe.put(tensor, tensor.clone(), 1)
+        pe.get(tensor.clone(), tensor, 1)
+        assert pe.peer_tensor(tensor, 1).shape == tensor.shape
+    assert pe.offset_of(whole[4:]) == pe.offset_of(whole) + 16
+    with pytest.raises(PartOfTensor):
+        pe.free_tensor(whole[:0])
+    for tensor in (empty, none, whole):
+        pe.free_tensor(tensor)
+    assert pe.info()["tensors"] == before
+    assert not pe.is_symmetric(empty)
+
+
+def test_copies_are_not_recorded(pe: CudaAdapter) -> None:
+    made = pe.create_tensor(4, F32)
+    for other in range(2):
+        pe.put(made, torch.ones(4, requires_grad=True), other)
+    target = torch.zeros(4, requires_grad=True)
+    pe.get(target, made, 1)
+    assert target.tolist() == made.tolist() == [1.0] * 4
+    assert not made.requires_grad
 
 
 def test_finalize_in_order(raw: FakeBindings) -> None:

@@ -251,3 +251,16 @@ def test_what_tells_long_calls_apart_is_shown_and_who_makes_which() -> None:
         assert re.search(r"^  PE 1: create_tensor\(\(1, 1, .* \.\.\. .*1, 1, 2\), torch\.float32\) at ", second)
     for first, second in run_pes(lambda pe: call((*sizes, pe + 1, *sizes)), 2):
         assert (first[:8], second[:8]) == ("  PE 0: ", "  PE 1: ")
+
+
+def test_sizes_are_alike_whatever_they_came_as() -> None:
+    number: Any = type("Number", (), {"__index__": lambda self: 4})()
+    shapes: tuple[Any, ...] = 4, (4,), [4], torch.Size([4]), (number,), number
+
+    def create(pe: int) -> None:
+        for first in (0, 3):
+            shape = shapes[first + pe]
+            made = shmem.create_tensor(shape, torch.float32), shmem.create_signals((4, 4, number)[pe])
+            assert [tensor.shape for tensor in made] == [(4,)] * 2
+
+    run_pes(create, 3)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -184,11 +185,17 @@ def test_unequal_tensors() -> None:
         (lambda: shmem.create_signals(2)[0], 1 << 63, "set", "does not fit 64 bits (-"),
         (lambda: shmem.create_signals(2, torch.uint64)[0], -1, "set", "does not fit 64 bits (0 to"),
         pytest.param(
-            lambda: shmem.create_signals(2, torch.int32)[0], 1 << 31, "set", "does not fit 32 bits",
+            lambda: shmem.create_signals(2, torch.int32)[0],
+            1 << 31,
+            "set",
+            "does not fit 32 bits",
             marks=pytest.mark.backends("cpu", "ascend"),
         ),
         pytest.param(
-            lambda: shmem.create_signals(2, torch.uint64)[0], -1, "add", "does not fit 64 bits (0 to",
+            lambda: shmem.create_signals(2, torch.uint64)[0],
+            -1,
+            "add",
+            "does not fit 64 bits (0 to",
             marks=pytest.mark.backends("cpu", "cuda"),
         ),
     ],
@@ -243,6 +250,55 @@ def test_the_deadline_is_the_knobs() -> None:
 def test_nothing_works_before_init(call: Callable[[], Any]) -> None:
     with pytest.raises(errors.NotInitialized, match=r"call triton_dist.shmem.init\(\) first"):
         call()
+
+
+@pytest.mark.parametrize("timeout", ["1", float("nan"), -1, torch.tensor(1.0)], ids=str)
+def test_a_deadline_that_is_none(timeout: Any) -> None:
+    """Not a number would never be over. It is looked at also where the value is there."""
+
+    def wait(value: int) -> None:
+        shmem.wait_signal(shmem.create_signals(1)[0], value, timeout=timeout)
+
+    for value in (0, 1):
+        error = raised(lambda: wait(value))  # noqa: B023
+        assert isinstance(error, errors.BadSignal)
+        assert f"wait_signal: timeout = {timeout!r} is no number of seconds (0 or more; 0: no dead" in str(error)
+
+
+def test_signals_to_reset_are_looked_at_before_the_first_barrier() -> None:
+    def reset(signals: Any) -> None:
+        shmem.reset_signals(signals)
+
+    for signals, message in ((5, "a int, not a tensor"), (torch.zeros(2), "(2,) float32, freed or of somebody else")):
+        error = raised(lambda: reset(signals))  # noqa: B023
+        assert isinstance(error, errors.NotSymmetric)
+        assert f": reset_signals: the tensor is not in this PE's symmetric heap ({message})" in str(error)
+        assert "test_errors.py:" in str(error)
+
+
+@pytest.mark.parametrize("n", [(2, 3), (), "4", 2.0, None])
+def test_numbers_of_signals(n: Any) -> None:
+    error = raised(lambda: shmem.create_signals(n))
+    assert isinstance(error, errors.BadAllocation)
+    assert f"create_signals({n!r}, torch.int64): {n!r} is no number of signals" in str(error)
+
+
+def test_tensors_that_are_not_dense_are_in_no_heap() -> None:
+    dense = torch.eye(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nested = torch.nested.as_nested_tensor([dense])
+    for tensor, word in ((dense.to_sparse(), "torch.sparse_coo"), (nested, "nested")):
+        for call in (shmem.free_tensor, shmem.offset_of, lambda t: shmem.put(t, dense, 0)):
+            error = raised(lambda: call(tensor))  # noqa: B023
+            assert isinstance(error, errors.NotSymmetric)
+            assert f"(a tensor that is {word}, not dense)" in str(error)
+        assert run_pes(lambda: shmem.is_symmetric(tensor), 1) == [False]  # noqa: B023
+    assert run_pes(lambda: shmem.is_symmetric(5), 1) == [False]  # type: ignore[arg-type]
+
+
+def test_a_second_init_with_unknown_settings() -> None:
+    assert "there is no setting 'heap_bytes'; settings: pe, " in str(raised(lambda: shmem.init(heap_bytes=1 << 16)))
 
 
 def test_a_second_init_with_other_settings() -> None:

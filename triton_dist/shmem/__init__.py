@@ -192,7 +192,15 @@ def create_signals(n: int, dtype: torch.dtype | None = None) -> torch.Tensor:
 
 
 def reset_signals(signals: torch.Tensor) -> None:
-    """Set this PE's `signals` to zero between two barriers, so that no other PE's signal is lost. Collective."""
+    """Set this PE's `signals` to zero between two barriers, so that no other PE's signal is lost. Collective.
+
+    Raises:
+        NotSymmetric: they are not of this PE's heap.
+    """
+    from triton_dist.shmem.host.checks import Call, require_symmetric
+
+    adapter = _session.require("reset_signals()").adapter
+    require_symmetric(signals, adapter.is_symmetric(signals), "the tensor", Call(adapter.my_pe(), "reset_signals"))
     barrier_all()
     signals.zero_()
     barrier_all()

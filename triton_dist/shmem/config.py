@@ -8,7 +8,7 @@ MASTER_ADDR, MASTER_PORT. With none of them a script is a world of one PE.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -80,6 +80,17 @@ def resolve(environ: Mapping[str, str] | None = None, /, **given: Any) -> ShmemC
     return _validated({**world, **given})
 
 
+def check_known(given: Iterable[str]) -> None:
+    """Raise unless all are names of settings."""
+    for name in given:
+        if name not in ShmemConfig.model_fields:
+            raise ShmemConfigError(detail=_unknown(name))
+
+
+def _unknown(name: str) -> str:
+    return f"there is no setting {name!r}; settings: {', '.join(ShmemConfig.model_fields)}"
+
+
 def _validated(values: dict[str, Any]) -> ShmemConfig:
     try:
         config = ShmemConfig(**values)
@@ -97,7 +108,7 @@ def _problem(error: dict[str, Any]) -> str:
     where = ".".join(str(part) for part in error["loc"])
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
-        return f"there is no setting {where!r}; settings: {', '.join(ShmemConfig.model_fields)}"
+        return _unknown(where)
     return f"{where} = {error['input']!r}: {message}" if where else message
 
 

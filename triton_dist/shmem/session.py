@@ -38,8 +38,11 @@ class Session:
 
     def enter_again(self, given: dict[str, Any]) -> None:
         """A nested init: it may repeat the settings in force, not change them."""
+        from triton_dist.shmem.config import check_known
+
+        check_known(given)
         for name, value in given.items():
-            if getattr(self.config, name, value) != value:
+            if getattr(self.config, name) != value:
                 raise AlreadyInitialized(pe=self.config.pe, n_pes=self.config.n_pes, what=name)
         self.depth += 1
 

@@ -31,7 +31,7 @@ from triton_dist.errors import (
     WaitTimeout,
 )
 from triton_dist.shmem.host import checks
-from triton_dist.shmem.host.checks import Call
+from triton_dist.shmem.host.checks import Call, address_of
 
 if TYPE_CHECKING:
     import torch
@@ -86,6 +86,19 @@ def library() -> Any:
     return ash
 
 
+@dataclass(frozen=True)
+class _Made:
+    """Memory of the library, at least one element; the user has `elements` of it, of which every `step`th is seen."""
+
+    tensor: Any
+    elements: int
+    step: int
+
+    @property
+    def nbytes(self) -> int:
+        return self.tensor.numel() * self.tensor.element_size()
+
+
 class AscendAdapter(RuntimeAdapter):
     """One PE: a process with one NPU. `ash` is the library, for tests the stand-in."""
 
@@ -96,7 +109,7 @@ class AscendAdapter(RuntimeAdapter):
         self._device_name = device
         self._npu: Any = None
         self._config: ShmemConfig | None = None
-        self._tensors: dict[int, tuple[Any, int]] = {}
+        self._tensors: dict[int, _Made] = {}
         self._scratch = 0
 
     # Life
@@ -168,8 +181,8 @@ class AscendAdapter(RuntimeAdapter):
         """Collective: what was not freed is."""
         ash = self._running("finalize()")
         self._settle()
-        for tensor, _ in list(self._tensors.values()):
-            ash.aclshmem_free_tensor(tensor)
+        for made in list(self._tensors.values()):
+            ash.aclshmem_free_tensor(made.tensor)
         self._tensors.clear()
         ash.aclshmem_free(self._scratch)
         self._config = None
@@ -213,18 +226,17 @@ class AscendAdapter(RuntimeAdapter):
 
     def create_tensor(self, shape: Sequence[int] | int, dtype: torch.dtype) -> torch.Tensor:
         """Collective: a tensor of zeros."""
-        self._running("create_tensor")
-        call = self._call(f"create_tensor({shape!r}, {dtype})")
-        sizes = checks.shape_of(shape, call)
+        call = self._call(f"create_tensor({checks.shown_shape(shape)}, {dtype})")
+        sizes, dtype = checks.shape_of(shape, call), checks.dtype_of(dtype, call)
         self._agreement.check(call.call, call.where)
-        return self._allocate(sizes, checks.dtype_of(dtype, call))
+        return self._allocate(sizes, dtype)
 
     def agree(self, call: str) -> None:
         """Collective: raise on every PE unless all make this `call`."""
         self._running(call)
         self._agreement.check(call, self._call(call).where)
 
-    def _allocate(self, sizes: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    def _allocate(self, sizes: tuple[int, ...], dtype: torch.dtype, step: int = 1) -> torch.Tensor:
         ash = self._ash
         # The library refuses a size of 0.
         given = sizes if math.prod(sizes) else (1,)
@@ -233,28 +245,27 @@ class AscendAdapter(RuntimeAdapter):
         except RuntimeError as error:
             raise _failed("aclshmem_create_tensor", error) from error
         tensor.zero_()
-        self._tensors[tensor.data_ptr()] = (tensor, tensor.numel() * dtype.itemsize)
+        self._tensors[tensor.data_ptr()] = _Made(tensor, math.prod(sizes), step)
         # Nobody may write into it before all have zeroed theirs.
         self._meet()
         return tensor if given == sizes else tensor[:0].view(sizes)
 
     def create_signals(self, n: int, dtype: torch.dtype) -> torch.Tensor:
         """Collective: `n` signals of zero, each in a line of 64 bytes."""
-        call = self._call("create_signals")
-        bits = checks.check_signal_dtype(checks.dtype_of(dtype, call), call, _BACKEND).bits
-        (count,) = checks.shape_of(n, call)
-        stride = SIGNAL_SLOT_BYTES * 8 // bits
-        return self.create_tensor((count * stride,), dtype)[::stride]
+        call = self._call(f"create_signals({checks.shown_count(n)}, {dtype})")
+        count = checks.count_of(n, call)
+        step = SIGNAL_SLOT_BYTES * 8 // checks.check_signal_dtype(checks.dtype_of(dtype, call), call, _BACKEND).bits
+        self._agreement.check(call.call, call.where)
+        return self._allocate((count * step,), dtype, step)[::step]
 
     def free_tensor(self, tensor: torch.Tensor) -> None:
         """Collective: the library frees by the address, so a part of a tensor is refused."""
         ash, call = self._running("free_tensor"), self._call("free_tensor")
         start = self._checked(call, "the tensor", tensor)
-        whole, _ = self._tensors[start]
-        strided = tensor.dim() == 1 and tensor.numel() * tensor.stride(0) == whole.numel()  # from create_signals
-        if _data(tensor) != start or not (tensor.numel() in (whole.numel(), 0) or strided):
-            got, made = checks.brief(tensor), f"a tensor {checks.brief(whole)}"
-            raise PartOfTensor(**call.fields(), argument="the tensor", got=got, whole=made)
+        made, whole = self._tensors[start], self._tensors[start].tensor
+        if address_of(tensor) != start or tensor.numel() * made.step != made.elements:
+            got = checks.brief(tensor)
+            raise PartOfTensor(**call.fields(), argument="the tensor", got=got, whole=f"a tensor {checks.brief(whole)}")
         # Every PE has come: nobody uses it any more.
         offset = start - ash.aclshmemx_get_heap_base()
         self.agree(f"free_tensor(byte {offset} of the heap, {checks.brief(whole)})")
@@ -268,7 +279,7 @@ class AscendAdapter(RuntimeAdapter):
         peer = checks.check_pe(pe, self.n_pes(), call)
         if peer == self.my_pe() or not tensor.numel():
             return tensor
-        address = ash.aclshmem_ptr(_data(tensor), peer)
+        address = ash.aclshmem_ptr(address_of(tensor), peer)
         if not address:
             raise AclshmemFailed(call="aclshmem_ptr", code=0, meaning=f"no load or store reaches PE {pe}")
         flat = ash.construct_tensor_from_ptr(address, (_extent(tensor),), tensor.dtype, self._device_name)
@@ -285,7 +296,8 @@ class AscendAdapter(RuntimeAdapter):
         self._settle()
         for offset, position, count in _runs(dest):
             size = dest.element_size()
-            ash.aclshmem_putmem(_data(dest) + offset * size, _data(data) + position * size, count * size, peer)
+            theirs, mine = address_of(dest) + offset * size, address_of(data) + position * size
+            ash.aclshmem_putmem(theirs, mine, count * size, peer)
 
     def get(self, dest: torch.Tensor, source: torch.Tensor, pe: int) -> None:
         """Copy from `pe`; done on return."""
@@ -297,7 +309,8 @@ class AscendAdapter(RuntimeAdapter):
         self._settle()
         for offset, position, count in _runs(source):
             size = source.element_size()
-            ash.aclshmem_getmem(_data(part) + position * size, _data(source) + offset * size, count * size, peer)
+            mine, theirs = address_of(part) + position * size, address_of(source) + offset * size
+            ash.aclshmem_getmem(mine, theirs, count * size, peer)
         if part is not dest:
             dest.copy_(part)
 
@@ -312,10 +325,10 @@ class AscendAdapter(RuntimeAdapter):
         if op == "set":
             word = _word(number, kind.bits, signal)
             self._settle()
-            ash.aclshmem_putmem(_data(signal), word.data_ptr(), kind.bits // 8, peer)
+            ash.aclshmem_putmem(address_of(signal), word.data_ptr(), kind.bits // 8, peer)
             return
         # The library has no signal without a transfer in its public interface: one word of scratch goes with it.
-        ash.aclshmemx_putmem_signal(self._scratch, self._scratch, 4, _data(signal), number, 1, peer)
+        ash.aclshmemx_putmem_signal(self._scratch, self._scratch, 4, address_of(signal), number, 1, peer)
 
     def wait_signal(self, signal: torch.Tensor, value: int, cmp: str = "eq", timeout: float | None = None) -> int:
         """Wait until a signal of this PE compares to `value`. The library's own wait has no deadline, so this polls."""
@@ -325,11 +338,11 @@ class AscendAdapter(RuntimeAdapter):
         self._checked(call, "the signal", signal)
         checks.check_signal(signal, call, _BACKEND).check(value, call)
         assert self._config is not None
-        limit = self._config.deadline_seconds() if timeout is None else timeout
+        limit = checks.seconds_of(timeout, self._config.deadline_seconds(), call)
         start = time.monotonic()
         while not compare(seen := int(signal.item()), value):
             if limit and time.monotonic() - start > limit:
-                place = {"where": call.where, "slot": self.describe_address(_data(signal))}
+                place = {"where": call.where, "slot": self.describe_address(address_of(signal))}
                 wanted = {"expected": f"{cmp} {value}", "seen": seen}
                 raise WaitTimeout(pe=self.my_pe(), program="none (the host)", seconds=limit, **place, **wanted)
             time.sleep(20e-6)
@@ -358,24 +371,25 @@ class AscendAdapter(RuntimeAdapter):
     def offset_of(self, tensor: torch.Tensor) -> int:
         ash, call = self._running("offset_of()"), self._call("offset_of")
         self._checked(call, "the tensor", tensor)
-        return _data(tensor) - ash.aclshmemx_get_heap_base()
+        return address_of(tensor) - ash.aclshmemx_get_heap_base()
 
     def describe_address(self, address: int) -> str:
-        for start, (tensor, size) in self._tensors.items():
-            if start <= address < start + size:
-                return f"byte {address - start} of {tuple(tensor.shape)} {tensor.dtype} at {start:#x}"
+        for start, made in self._tensors.items():
+            if start <= address < start + made.nbytes:
+                shape, dtype = tuple(made.tensor.shape), made.tensor.dtype
+                return f"byte {address - start} of {shape} {dtype} at {start:#x}"
         return f"address {address:#x}"
 
     def info(self) -> dict[str, Any]:
         self._running("info()")
         assert self._config is not None
-        used = sum(size for _, size in self._tensors.values())
+        used = sum(made.nbytes for made in self._tensors.values())
         return {
             "pe": self.my_pe(),
             "n_pes": self.n_pes(),
             "pes_are": "devices",
             "heap_bytes": self._config.heap_size,
-            "free_bytes": self._config.heap_size - used,
+            "free_bytes": max(0, self._config.heap_size - used),
             "tensors": len(self._tensors) - 1,  # without the agreement's tables
         }
 
@@ -387,8 +401,10 @@ class AscendAdapter(RuntimeAdapter):
 
     def _owner(self, tensor: Any) -> int | None:
         """Where the live tensor starts that this one is, or is a part of."""
-        address = _data(tensor)
-        return next((start for start, (_, size) in self._tensors.items() if start <= address < start + size), None)
+        if not checks.is_dense_tensor(tensor):
+            return None
+        address = checks.place_of(tensor)
+        return next((start for start, made in self._tensors.items() if start <= address < start + made.nbytes), None)
 
     def _checked(self, call: Call, argument: str, tensor: torch.Tensor) -> int:
         checks.require_tensor(tensor, argument, call)
@@ -424,11 +440,6 @@ def _number_of(host: str) -> str:
         return host  # the library says what is wrong with it
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return str(found[0][4][0])
-
-
-def _data(tensor: torch.Tensor) -> int:
-    # Not data_ptr(), which is 0 for a tensor without elements.
-    return tensor.untyped_storage().data_ptr() + int(tensor.storage_offset()) * tensor.element_size()
 
 
 def _extent(tensor: torch.Tensor) -> int:

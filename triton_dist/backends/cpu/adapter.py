@@ -230,7 +230,7 @@ class CpuAdapter(RuntimeAdapter):
 
     def create_tensor(self, shape: Sequence[int] | int, dtype: torch.dtype) -> torch.Tensor:
         """Collective: a tensor of zeros at the same offset of every PE's heap."""
-        text = f"create_tensor({_shown(shape)}, {dtype})"
+        text = f"create_tensor({checks.shown_shape(shape)}, {dtype})"
         with self._lock, self._refusing():
             call = self._call(text)
             sizes = checks.shape_of(shape, call)
@@ -241,10 +241,10 @@ class CpuAdapter(RuntimeAdapter):
 
         That is the active back end's: 64 bytes on the host, but one element where a GPU is simulated.
         """
-        text = f"create_signals({_shown(n)}, {dtype})"
+        text = f"create_signals({checks.shown_count(n)}, {dtype})"
         with self._lock, self._refusing():
             call = self._call(text)
-            (count,) = checks.shape_of(n, call) if isinstance(n, int) else checks.shape_of((n,), call)
+            count = checks.count_of(n, call)
             backend = self._running(text).backend
             bits = checks.check_signal_dtype(checks.dtype_of(dtype, call), call, backend).bits
             distance = backend.limits.slot_bytes or bits // 8
@@ -333,6 +333,7 @@ class CpuAdapter(RuntimeAdapter):
         compare = checks.COMPARISONS[checks.check_choice("cmp", cmp, tuple(checks.COMPARISONS), call)]
         address, kind = pe.signal_at(signal, pe.number, call)
         kind.check(value, call)
+        deadline = checks.seconds_of(timeout, pe.config.deadline_seconds(), call)
         seen = kind.read(atomics.word(kind.bits).load(address))
         if compare(seen, value):
             return seen
@@ -347,7 +348,7 @@ class CpuAdapter(RuntimeAdapter):
             Blocked.SIGNAL,
             address - pe.device.heap_base,
             missing=list,
-            seconds=pe.config.deadline_seconds() if timeout is None else timeout,
+            seconds=deadline,
             timed_out=timed_out,
         )
         return kind.read(pe.waiter.until(address, lambda seen: compare(kind.read(seen), value), wait, kind.bits))
@@ -356,7 +357,8 @@ class CpuAdapter(RuntimeAdapter):
 
     def is_symmetric(self, tensor: torch.Tensor) -> bool:
         """Whether `tensor` is, or is a view of, a live tensor of this PE's heap."""
-        allocation = self._running("is_symmetric()").tensors.of_storage(tensor)
+        pe = self._running("is_symmetric()")
+        allocation = pe.tensors.of_storage(tensor) if checks.is_dense_tensor(tensor) else None
         return allocation is not None and allocation.freed is None
 
     def offset_of(self, tensor: torch.Tensor) -> int:
@@ -406,10 +408,5 @@ def _copy(dest: torch.Tensor, source: torch.Tensor) -> None:
         dest.copy_(source)
 
 
-def _shown(shape: Any) -> str:
-    return repr(tuple(shape) if isinstance(shape, Sequence) and not isinstance(shape, str) else shape)
-
-
 def _shown_tensor(tensor: Any) -> str:
-    shape = getattr(tensor, "shape", None)
-    return type(tensor).__name__ if shape is None else checks.brief(tensor)
+    return checks.brief(tensor) if checks.is_dense_tensor(tensor) else type(tensor).__name__

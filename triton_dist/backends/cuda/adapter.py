@@ -212,15 +212,15 @@ class CudaAdapter(RuntimeAdapter):
 
     def create_tensor(self, shape: Sequence[int] | int, dtype: torch.dtype) -> torch.Tensor:
         """Collective: zeros, which all peers have before any PE returns."""
-        call = self._call(f"create_tensor({shape!r}, {dtype})")
+        call = self._call(f"create_tensor({checks.shown_shape(shape)}, {dtype})")
         sizes = checks.shape_of(shape, call)
         return self._create(call, sizes, checks.dtype_of(dtype, call))
 
     def create_signals(self, n: int, dtype: torch.dtype) -> torch.Tensor:
         """Collective: `n` signals of zero, next to each other."""
-        call = self._call(f"create_signals({n!r}, {dtype})")
+        call = self._call(f"create_signals({checks.shown_count(n)}, {dtype})")
         checks.check_signal_dtype(checks.dtype_of(dtype, call), call, _BACKEND)
-        return self._create(call, checks.shape_of((n,), call), dtype)
+        return self._create(call, (checks.count_of(n, call),), dtype)
 
     def agree(self, call: str) -> None:
         """Collective: raise on every PE unless all make this `call`. Waits for this PE's stream."""
@@ -267,7 +267,7 @@ class CudaAdapter(RuntimeAdapter):
 
         call = self._call("free_tensor")
         memory = self._locate(tensor, "the tensor", call)
-        if tensor.data_ptr() != memory.address or tensor.numel() * tensor.element_size() != memory.nbytes:
+        if checks.address_of(tensor) != memory.address or tensor.numel() * tensor.element_size() != memory.nbytes:
             raise PartOfTensor(**call.fields(), argument="the tensor", got=checks.brief(tensor), whole=memory.made)
         if memory.peers is not None:
             raise NotSymmetric(**call.fields(), argument="the tensor", got="memory that somebody else owns")
@@ -294,7 +294,7 @@ class CudaAdapter(RuntimeAdapter):
         memory = self._locate(tensor, "the tensor", call)
         if peer == self._config.pe:
             return tensor
-        address = self._address_on(memory, tensor.data_ptr(), peer)
+        address = self._address_on(memory, checks.address_of(tensor), peer)
         if address == 0:
             detail = f"PE {call.pe}, {call.where}: the memory of PE {peer} cannot be reached by loads and stores."
             raise NvshmemError(call=call.call, detail=detail, fix="Use shmem.put and shmem.get.")
@@ -317,8 +317,8 @@ class CudaAdapter(RuntimeAdapter):
         memory = self._locate(dest, "dest", call)
         checks.require_tensor(source, "source", call)
         checks.check_equal(dest, source, "source", call)
-        if peer == self._config.pe or self._address_on(memory, dest.data_ptr(), peer):
-            self.peer_tensor(dest, peer).copy_(source)
+        if peer == self._config.pe or self._address_on(memory, checks.address_of(dest), peer):
+            _copy(self.peer_tensor(dest, peer), source)
             return
         source = source.to(self._device).contiguous()
         self._remote("putmem_on_stream", dest, dest, source, peer, call)
@@ -330,8 +330,8 @@ class CudaAdapter(RuntimeAdapter):
         memory = self._locate(source, "source", call)
         checks.require_tensor(dest, "dest", call)
         checks.check_equal(dest, source, "source", call)
-        if peer == self._config.pe or self._address_on(memory, source.data_ptr(), peer):
-            dest.copy_(self.peer_tensor(source, peer))
+        if peer == self._config.pe or self._address_on(memory, checks.address_of(source), peer):
+            _copy(dest, self.peer_tensor(source, peer))
             return
         self._remote("getmem_on_stream", source, dest, source, peer, call)
 
@@ -402,7 +402,7 @@ class CudaAdapter(RuntimeAdapter):
         kind = self._signal_kind(signal, call)
         kind.check(value, call)
         self._locate(signal, "the signal", call)
-        seconds = self._config.deadline_seconds() if timeout is None else timeout
+        seconds = checks.seconds_of(timeout, self._config.deadline_seconds(), call)
         start = time.monotonic()
         with torch.cuda.stream(torch.cuda.Stream(self._device)):
             while True:
@@ -448,13 +448,14 @@ class CudaAdapter(RuntimeAdapter):
 
     def is_symmetric(self, tensor: torch.Tensor) -> bool:
         self._running("is_symmetric()")
-        return any(memory.holds(tensor.data_ptr()) for memory in self._ranges)
+        dense = checks.is_dense_tensor(tensor)
+        return dense and any(memory.holds(checks.place_of(tensor)) for memory in self._ranges)
 
     def offset_of(self, tensor: torch.Tensor) -> int:
         call = self._call("offset_of")
         memory = self._locate(tensor, "the tensor", call)
         start = self._anchor if memory.peers is None else memory.address
-        return tensor.data_ptr() - start
+        return checks.address_of(tensor) - start
 
     def describe_address(self, address: int) -> str:
         for memory in self._ranges:
@@ -465,7 +466,7 @@ class CudaAdapter(RuntimeAdapter):
     def _locate(self, tensor: Any, argument: str, call: Call) -> _Range:
         checks.require_tensor(tensor, argument, call)
         for memory in self._ranges:
-            if memory.holds(tensor.data_ptr()):
+            if memory.holds(checks.place_of(tensor)):
                 return memory
         raise NotSymmetric(**call.fields(), argument=argument, got=f"{checks.brief(tensor)} on {tensor.device}")
 
@@ -473,6 +474,13 @@ class CudaAdapter(RuntimeAdapter):
         import torch
 
         return torch.cuda.current_stream(self._device).cuda_stream
+
+
+def _copy(dest: torch.Tensor, source: torch.Tensor) -> None:
+    import torch
+
+    with torch.no_grad():
+        dest.copy_(source)
 
 
 def _choose_device() -> torch.device:

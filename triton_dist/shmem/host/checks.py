@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from triton_dist.errors import BadAllocation, BadSignal, NotSymmetric, PeOutOfRange, UnequalTensors
@@ -83,17 +85,91 @@ def require_tensor(value: Any, argument: str, call: Call) -> None:
 
     if not isinstance(value, torch.Tensor):
         raise NotSymmetric(**call.fields(), argument=argument, got=f"a {type(value).__name__}, not a tensor")
+    if not _is_dense(value):
+        layout = "nested" if value.is_nested else value.layout
+        raise NotSymmetric(**call.fields(), argument=argument, got=f"a tensor that is {layout}, not dense")
+
+
+def require_symmetric(value: Any, symmetric: bool, argument: str, call: Call) -> None:
+    require_tensor(value, argument, call)
+    if not symmetric:
+        raise NotSymmetric(**call.fields(), argument=argument, got=f"{brief(value)}, freed or of somebody else")
+
+
+def is_dense_tensor(value: Any) -> bool:
+    """Whether it can be in a heap at all."""
+    import torch
+
+    return isinstance(value, torch.Tensor) and _is_dense(value)
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    import torch
+
+    return tensor.layout is torch.strided and not tensor.is_nested
+
+
+def address_of(tensor: torch.Tensor) -> int:
+    """Not data_ptr(), which is 0 for a tensor without elements."""
+    return tensor.untyped_storage().data_ptr() + int(tensor.storage_offset()) * tensor.element_size()
+
+
+def place_of(tensor: torch.Tensor) -> int:
+    """An address in the memory that it is of: one without elements may begin where that ends."""
+    return address_of(tensor) if tensor.numel() else tensor.untyped_storage().data_ptr()
 
 
 def shape_of(shape: Sequence[int] | int, call: Call) -> tuple[int, ...]:
     """A shape as a tuple of whole numbers, 0 or more."""
     try:
-        sizes = (operator.index(shape),) if not isinstance(shape, Sequence) else tuple(map(operator.index, shape))
+        sizes = _sizes(shape)
     except TypeError:
         raise BadAllocation(**call.fields(), detail=f"{shape!r} is no shape (whole numbers)") from None
     if any(n < 0 for n in sizes):
         raise BadAllocation(**call.fields(), detail=f"the shape {sizes} has a negative size")
     return sizes
+
+
+def count_of(n: Any, call: Call) -> int:
+    """A number of signals."""
+    try:
+        count = operator.index(n)
+    except TypeError:
+        raise BadAllocation(**call.fields(), detail=f"{n!r} is no number of signals (a whole number)") from None
+    if count < 0:
+        raise BadAllocation(**call.fields(), detail=f"{count} is no number of signals: it is negative")
+    return count
+
+
+def shown_shape(shape: Any) -> str:
+    """A shape as PEs compare it: of plain numbers, a tuple, whatever each of them gave."""
+    try:
+        return repr(_sizes(shape))
+    except TypeError:
+        return repr(shape)
+
+
+def shown_count(n: Any) -> str:
+    try:
+        return repr(operator.index(n))
+    except TypeError:
+        return repr(n)
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    return tuple(map(operator.index, shape)) if isinstance(shape, Sequence) else (operator.index(shape),)
+
+
+def seconds_of(timeout: Any, default: float, call: Call) -> float:
+    """The deadline of a wait, 0 for none."""
+    if timeout is None:
+        return default
+    # Not a number is neither less than 0 nor more: it would never be over.
+    seconds = float(timeout) if isinstance(timeout, Real) else math.nan
+    if not seconds >= 0:
+        detail = f"timeout = {timeout!r} is no number of seconds (0 or more; 0: no deadline)"
+        raise BadSignal(**call.fields(), detail=detail)
+    return seconds
 
 
 def dtype_of(dtype: Any, call: Call) -> torch.dtype:

@@ -116,7 +116,7 @@ class Pe:
         if tensor.device.type != "cpu":
             return f"a tensor on {tensor.device}"
         for pe, segment in enumerate(self.world.segments):
-            if segment.contains(_address(tensor)):
+            if segment.contains(checks.address_of(tensor)):
                 if pe != self.number:
                     return f"a tensor of PE {pe}, from peer_tensor; pass this PE's own and the number of the PE"
                 return "it lies in the heap, but it is stale or was made from a bare address"
@@ -125,7 +125,7 @@ class Pe:
     def offset(self, tensor: torch.Tensor, argument: str, call: Call) -> int:
         """Where in the heap a symmetric tensor, or part of one, starts."""
         self.locate(tensor, argument, call)
-        return _address(tensor) - self.own.address
+        return checks.address_of(tensor) - self.own.address
 
     def view(self, tensor: torch.Tensor, argument: str, pe: int, call: Call) -> torch.Tensor:
         """The same tensor, or part of one, in the heap of `pe`."""
@@ -160,8 +160,3 @@ class Pe:
         if (freed := self.tensors.freed_at(offset)) is not None:
             return f"{freed.describe(offset - freed.offset)}, freed by {freed.freed}"
         return "free space"
-
-
-def _address(tensor: torch.Tensor) -> int:
-    # Not data_ptr(), which is 0 for a tensor without elements.
-    return tensor.untyped_storage().data_ptr() + int(tensor.storage_offset()) * tensor.element_size()
