@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -24,6 +28,7 @@ from triton_dist.kernels import (
     MatmulReduceScatter,
     ProducerConsumer,
     ReduceScatter,
+    Tiles,
 )
 from triton_dist.kernels.counted import Plan
 from triton_dist.testing import run_pes
@@ -106,8 +111,124 @@ def test_what_is_of_another_kind(message: str, make: Make) -> None:
     assert run_pes(call, 1) == [message]
 
 
+class Number:
+    """A whole number of another type than Python's, as numpy has them."""
+
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def __index__(self) -> int:
+        return self._value
+
+
+class Algorithm(str, Enum):
+    ONE = "one-shot"
+
+
+def of(value: int) -> Any:
+    return Number(value)
+
+
+ALIKE: dict[str, tuple[Make, Make]] = {
+    "shape": (made(AllReduce, (4,), F32), made(AllReduce, [of(4)], F32)),
+    "plan": (
+        made(AllGather, (4,), F32, plan=Plan(1, 16, 16)),
+        made(AllGather, (4,), F32, plan=Plan(of(1), of(16), of(16), of(4))),
+    ),
+    "tiles": (
+        made(GemmReduceScatter, 4, 4, F32, tiles=Tiles(16, 16, 16)),
+        made(GemmReduceScatter, 4, 4, F32, tiles=Tiles(of(16), of(16), of(16))),
+    ),
+    "choice": (made(AllReduce, (4,), F32, algorithm="one-shot"), made(AllReduce, (4,), F32, algorithm=Algorithm.ONE)),
+    "blocks": (made(AllGatherGemm, 4, 4, F32), made(AllGatherGemm, 4, 4, F32, blocks=[of(64), 64, of(32)])),
+    "count": (made(AllGatherGemm, 4, 4, F32), made(AllGatherGemm, m=4, k=4, dtype=F32, pushers=of(1))),
+    "optional": (
+        made(MatmulReduceScatter, 4, 4, F32, pieces=2),
+        made(MatmulReduceScatter, 4, 4, F32, pieces=of(2)),
+    ),
+    "left out": (made(AllReduce, (4,), F32), made(AllReduce, dtype=F32, shape=(4,), plan=None)),
+}
+
+
+@pytest.mark.parametrize("what", ALIKE)
+def test_what_is_equal_is_alike(what: str) -> None:
+    def call(pe: int) -> None:
+        op: Any = ALIKE[what][pe]()
+        op(*operands_of(op))
+        op.free()
+
+    run_pes(call, 2)
+
+
+def operands_of(op: object) -> tuple[torch.Tensor, ...]:
+    if isinstance(op, AllReduce | AllGather):
+        return (torch.ones(4),)
+    rows = 8 if isinstance(op, GemmReduceScatter | MatmulReduceScatter) else 4
+    return torch.ones(rows, 4), torch.eye(4)
+
+
+def test_what_is_no_number_is_refused_alike_though_each_pe_has_another() -> None:
+    cases = (
+        (lambda: AllGatherGemm(4, 4, F32, pushers=object()), "pushers is <object .*> *; it must be a whole number, 1"),  # type: ignore[arg-type]
+        (lambda: AllReduce((4,), F32, algorithm=object()), "algorithm is <object .*>; it must be one of one-shot,"),  # type: ignore[arg-type]
+        (lambda: MatmulAllReduce(torch.ones(2, dtype=torch.int64), 4, F32), "m is tensor.*; it must be a whole"),  # type: ignore[arg-type]
+        (lambda: AllReduce(b"ab", F32), "shape is b'ab'; it must be a tuple of whole numbers"),  # type: ignore[arg-type]
+    )
+
+    def call() -> None:
+        for make, message in cases:
+            with pytest.raises(ArgumentError, match=message):
+                make()
+
+    run_pes(call, 2)
+
+
+class Twice(AllReduce):
+    def __init__(self) -> None:
+        for _ in range(2):
+            super().__init__((2,), F32)
+
+
+@dataclass
+class Unhashable(AllReduce):
+    count: int
+
+    def __post_init__(self) -> None:
+        super().__init__((self.count,), F32)
+
+
+def test_an_operation_is_made_once() -> None:
+    def call() -> None:
+        op = AllReduce((2,), F32)
+        for again in (lambda: op.__init__((3,), F32), Twice):
+            with pytest.raises(ArgumentError, match=r"^AllReduce: this one is made already; make another one"):
+                again()
+        assert op(torch.ones(2)).tolist() == [2.0, 2.0]
+
+    run_pes(call, 2)
+
+
+def test_a_class_of_the_users_need_not_be_hashable() -> None:
+    def call() -> AllReduce:
+        op = Unhashable(2)
+        assert op(torch.ones(2)).tolist() == [2.0, 2.0]
+        return op
+
+    with pytest.raises(ArgumentError, match=r"shmem.finalize\(\) took its memory"):
+        run_pes(call, 2)[0](torch.ones(2))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_an_operation_is_not_copied(copied: Callable[[object], object]) -> None:
+    def call() -> None:
+        with pytest.raises(ArgumentError, match=r"^AllReduce: it owns memory of the PEs, so it cannot be copied"):
+            copied(AllReduce((2,), F32))
+
+    run_pes(call, 1)
+
+
 def test_whole_numbers_and_shapes_of_other_types() -> None:
-    number: Any = type("Number", (), {"__index__": lambda self: 4})()
+    number: Any = of(4)
     shapes: tuple[Any, ...] = (4,), [4], torch.Size([4]), (number,)
 
     def call() -> None:

@@ -385,7 +385,7 @@ WRONG: dict[str, Callable[[], object]] = {
     "AllGatherMatmul: out is expanded: several of its elements are one": lambda: AllGatherMatmul(4, 4, torch.float32)(
         torch.zeros(4, 4), torch.zeros(4, 4), torch.zeros(1, 4).expand(4, 4)
     ),
-    "AllGatherMatmul: first is 3; it must be from 1 to 4, or left out": lambda: AllGatherMatmul(
+    "AllGatherMatmul: first is 3; it must be 4, or left out: less is for two PEs": lambda: AllGatherMatmul(
         4, 4, torch.float32, first=3
     ),
     "AllGatherMatmul: a is 3 x 4 torch.float32; it must be 4 x 4 torch.float32": lambda: AllGatherMatmul(

@@ -258,10 +258,11 @@ def made(kind: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[
 NO_POWERS: tuple[tuple[str, Any], ...] = (
     ("m", 0), ("m", 24), ("n", -32), ("k", 20), ("k", True), ("m", 32.0), ("warps", 3)
 )  # fmt: skip
-NO_COUNTS: tuple[tuple[str, Any], ...] = (("group", 0), ("stages", -1), ("sums", 0), ("chunk", 0), ("chunk", 1.5))
+NO_COUNTS: tuple[tuple[str, Any], ...] = (("group", 0), ("stages", -1), ("sums", 0), ("chunk", 0))
 WRONG: dict[str, Callable[[], object]] = {
     **{f"Tiles: {name} is {n!r}; it must be a power of two": made(Tiles, **{name: n}) for name, n in NO_POWERS},
     **{f"Tiles: {name} is {n!r}; it must be 1 or more": made(Tiles, **{name: n}) for name, n in NO_COUNTS},
+    "Tiles: chunk is 1.5; it must be a whole number, 1 or more": made(Tiles, chunk=1.5),
     "Plan: programs is 0; it must be 1 or more": made(Plan, 0, 256, 256),
     "Plan: piece is 0; it must be 1 or more": made(Plan, 1, 0, 256),
     "Plan: block is 100; it must be a power of two": made(Plan, 1, 100, 100),

@@ -39,7 +39,8 @@ class AllGatherMatmul(Collective):
         self.m, self.k, self.dtype = m, k, dtype
         self.first = m if first is None else first
         if not min(1, m) <= self.first <= m or (self.first < m and pes != 2):
-            detail = f"first is {self.first}; it must be from 1 to {m}" + (", or left out" if pes != 2 else "")
+            wanted = f"from 1 to {m}" if pes == 2 else f"{m}, or left out: less is for two PEs"
+            detail = f"first is {self.first}; it must be {wanted}"
             raise ArgumentError(op="AllGatherMatmul", detail=detail)
         self._stage = Stage((pes, m, k), dtype, pes)
         self._push, self._keep = SideStream(), SideStream()

@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from triton_dist.errors import ArgumentError
-from triton_dist.kernels.given import made_alike
+from triton_dist.kernels.given import Life, made_alike
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -63,6 +63,7 @@ class Collective(AbstractContextManager["Collective"], ABC):
     """An operation that owns symmetric memory. Making and freeing it are collective, as are its calls."""
 
     _alone: OneAtATime
+    _life = Life.BEFORE
 
     def __init_subclass__(cls) -> None:
         if "__init__" in vars(cls):
@@ -72,6 +73,11 @@ class Collective(AbstractContextManager["Collective"], ABC):
         made = super().__new__(cls)
         made._alone = OneAtATime(cls.__name__)
         return made
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Neither copied nor pickled: a copy would use the memory after this one is freed."""
+        detail = "it owns memory of the PEs, so it cannot be copied or pickled; make another one"
+        raise ArgumentError(op=type(self).__name__, detail=detail)
 
     def __enter__(self) -> Self:  # of its own type, which can be called
         return self

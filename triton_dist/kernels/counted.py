@@ -23,7 +23,7 @@ from triton_dist.errors import ArgumentError
 from triton_dist.kernels.collective import Collective
 from triton_dist.kernels.device import multiprocessors_of
 from triton_dist.kernels.repeated import Repeated
-from triton_dist.kernels.sizes import check_blocks, check_counts, check_elements
+from triton_dist.kernels.sizes import check_blocks, check_counts, check_elements, make_plain
 from triton_dist.language.extra.language_extra import __syncthreads, ntid, tid
 
 
@@ -78,6 +78,7 @@ class Plan:
     warps: int = 4
 
     def __post_init__(self) -> None:
+        make_plain(self)
         check_counts("Plan", programs=self.programs, piece=self.piece)
         check_blocks("Plan", block=self.block, warps=self.warps)
         if self.piece % self.block:

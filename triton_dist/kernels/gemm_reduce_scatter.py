@@ -21,7 +21,7 @@ from triton_dist.kernels.device import multiprocessors_of, properties_of
 from triton_dist.kernels.gemm import check_type, place_tile
 from triton_dist.kernels.operands import check_operand
 from triton_dist.kernels.overlap import apart, laid_out
-from triton_dist.kernels.sizes import check_blocks, check_counts
+from triton_dist.kernels.sizes import check_blocks, check_counts, make_plain
 
 
 @triton.jit
@@ -213,6 +213,7 @@ class Tiles:
     """Tiles of others that a program does one after the other."""
 
     def __post_init__(self) -> None:
+        make_plain(self)
         check_blocks("Tiles", m=self.m, n=self.n, k=self.k, warps=self.warps)
         check_counts("Tiles", group=self.group, stages=self.stages, sums=self.sums, chunk=self.chunk)
 

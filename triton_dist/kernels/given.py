@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
+import re
 import types
 import typing
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any
 
 import torch
 
 from triton_dist.errors import ArgumentError
+from triton_dist.kernels.sizes import whole
 from triton_dist.shmem import session
 
 Init = Callable[..., None]
@@ -32,19 +34,30 @@ def made_alike(init: Init) -> Init:
         with torch.inference_mode(mode=False):
             # A user's class may have arguments that differ; what it passes on to ours must not. Our bases are given
             # what our classes make of it.
-            if not init.__module__.startswith(_OURS) or op in session.require(name).owners:
+            if not init.__module__.startswith(_OURS) or op._life is Life.BEING_MADE:
                 init(op, *args, **kwargs)
                 return
+            if op._life is Life.MADE:  # what it has would be lost, and not freed
+                raise ArgumentError(op=name, detail="this one is made already; make another one")
+            pe = session.require(name)
             given = _bound(name, signature, op, *args, **kwargs)
             _check(name, init, given)
-            _agree(name, given)
-            session.require(name).owners.add(op)
+            pe.adapter.agree(_call(name, given))
+            pe.own(op)
+            op._life = Life.BEING_MADE
             init(*given.args, **given.kwargs)
+            op._life = Life.MADE
 
     return make
 
 
 _OURS = __name__.rpartition(".")[0] + "."
+
+
+class Life(Enum):
+    """How far an operation's `__init__` is."""
+
+    BEFORE, BEING_MADE, MADE = range(3)
 
 
 def _bound(name: str, signature: inspect.Signature, *args: Any, **kwargs: Any) -> inspect.BoundArguments:
@@ -64,7 +77,8 @@ def _check(op: str, init: Init, given: inspect.BoundArguments) -> None:
         elif hint is int and given.signature.parameters[name].default is inspect.Parameter.empty:
             given.arguments[name] = _size(op, name, value)
         elif hint is not None:
-            _check_kind(op, name, value, hint)
+            given.arguments[name] = plain = _plain(value)
+            _check_kind(op, name, plain, hint)
 
 
 @functools.cache
@@ -73,22 +87,29 @@ def _hints(init: Init) -> dict[str, Any]:
 
 
 def _shape(op: str, name: str, value: Any) -> tuple[int, ...]:
-    sizes = [_whole(size) for size in value] if isinstance(value, Sequence) and not isinstance(value, str) else [None]
+    sizes = [whole(size) for size in value] if _is_sequence(value) else [None]
     if any(size is None or size < 0 for size in sizes):
         raise ArgumentError(op=op, detail=f"{name} is {value!r}; it must be a tuple of whole numbers, 0 or more")
     return tuple(size for size in sizes if size is not None)
 
 
 def _size(op: str, name: str, value: Any) -> int:
-    size = _whole(value)
+    size = whole(value)
     if size is None or size < 0:
         raise ArgumentError(op=op, detail=f"{name} is {value!r}; it must be a whole number, 0 or more")
     return size
 
 
-def _whole(value: Any) -> int | None:
-    """Of any type of whole numbers, numpy's say."""
-    return None if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
+
+
+def _plain(value: Any) -> Any:
+    """Whole numbers of any type as Python's own, alone or several; other things as they are."""
+    if _is_sequence(value):
+        return tuple(_plain(part) for part in value)
+    number = whole(value)
+    return value if number is None else number
 
 
 _WORDS = {torch.dtype: "a torch.dtype, torch.float32 say", int: "a whole number", bool: "True or False"}
@@ -105,13 +126,17 @@ def _check_kind(op: str, name: str, value: Any, hint: Any) -> None:
         raise ArgumentError(op=op, detail=f"{name} is {value!r}; it must be {wanted}")
 
 
-def _agree(op: str, given: inspect.BoundArguments) -> None:
-    """Collective: raise on every PE unless all make this operation."""
+def _call(op: str, given: inspect.BoundArguments) -> str:
+    """The words that the PEs compare."""
     given.apply_defaults()
     shown = []
     for name, value in [*given.arguments.items()][1:]:
         named = given.signature.parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
         if value is not None:
-            shown.append(f"{name}={value!r}" if named else repr(value))
-    call = f"{op}({', '.join(shown)})"
-    session.require(call).adapter.agree(call)
+            shown.append(f"{name}={_shown(value)}" if named else _shown(value))
+    return f"{op}({', '.join(shown)})"
+
+
+def _shown(value: Any) -> str:
+    """Without what differs between PEs though the things are equal: addresses, and the kind of a string."""
+    return repr(str.__str__(value)) if isinstance(value, str) else re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))

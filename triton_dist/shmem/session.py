@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from triton_dist.errors import AlreadyInitialized, NotInitialized
 
@@ -27,13 +27,16 @@ class Session:
     adapter: RuntimeAdapter
     config: ShmemConfig
     depth: int = 1
-    owners: WeakSet[Owner] = field(default_factory=WeakSet)
-    """Whoever owns symmetric memory, and is to hear when it is gone."""
+    owners: WeakValueDictionary[int, Owner] = field(default_factory=WeakValueDictionary)
+    """Whoever owns symmetric memory, and is to hear when it is gone; by `id`, as they need not be hashable."""
+
+    def own(self, owner: Owner) -> None:
+        self.owners[id(owner)] = owner
 
     def end(self) -> None:
         """`finalize`: for the thread or the process that it belongs to, and for those who own memory."""
         unbind(self)
-        for owner in self.owners:
+        for owner in list(self.owners.values()):
             owner.finalized()
 
     def enter_again(self, given: dict[str, Any]) -> None:
