@@ -315,3 +315,20 @@ def test_an_error_names_the_line_that_made_the_operation() -> None:
 def test_without_init(kind: Callable[..., object]) -> None:
     with pytest.raises(NotInitialized, match=f"^{kind.__name__} needs a PE"):
         kind((4,), F32)
+
+
+def test_an_operation_whose_freeing_failed_is_gone() -> None:
+    """Its next call returned what nobody had written."""
+
+    def call() -> None:
+        ops = [AllReduce((4,), F32), MatmulAllReduce(4, 4, F32)], [AllReduce((4,), F32), MatmulAllReduce(4, 4, F32)]
+        for op, x in zip(ops[shmem.my_pe()], ((torch.ones(4),), (torch.ones(4, 4), torch.eye(4))), strict=True):
+            with pytest.raises(CollectiveMismatch):
+                op.free()
+            for again in (lambda: op(*x), op.free):  # noqa: B023
+                with pytest.raises(
+                    ArgumentError, match=r": its free\(\) failed with CollectiveMismatch\. Make another"
+                ):
+                    again()
+
+    run_pes(call, 2)

@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import triton.language as tl
 import triton_dist.language as dl
 from triton_dist import backends, errors, shmem
 from triton_dist.backends.cpu import state
+from triton_dist.kernels import AllReduce
 
 
 def ring() -> tuple[int, int, str]:
@@ -187,3 +189,26 @@ def launch_after_finalize() -> list[str]:
     shmem.init()
     _rank_into[(1,)](out)
     return [*seen, str(out.item())]
+
+
+def forked() -> list[str]:
+    """What a child of a PE says to three calls; the PE itself goes on."""
+    op, out = AllReduce((4,), torch.int32), torch.zeros(1, dtype=torch.int32)
+    x = torch.full((4,), shmem.my_pe() + 1, dtype=torch.int32)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = [_refused(call) for call in (shmem.barrier_all, lambda: op(x), lambda: _rank_into[(1,)](out))]
+        os.write(write, "\n".join(said).encode())
+        os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read) as pipe:
+        return [*pipe.read().splitlines(), str(op(x).tolist())]
+
+
+def _refused(call: Callable[[], object]) -> str:
+    try:
+        return f"done: {call()}"
+    except errors.NotInitialized as error:
+        return str(error)

@@ -199,3 +199,12 @@ def test_a_kernel_after_finalize_is_not_alone_in_the_world() -> None:
     for pe, (before, error, again) in enumerate(run_processes(pe_scripts.launch_after_finalize, 2)):
         assert before == again == str(pe)
         assert error.startswith("The kernel _rank_into needs a PE: call triton_dist.shmem.init() first")
+
+
+def test_a_process_that_a_pe_forks_is_no_pe() -> None:
+    """It shares the heap, but not what counts the calls: signals of its calls ended the parent's waits."""
+    for barrier, operation, kernel, result in run_processes(pe_scripts.forked, 2):
+        assert barrier.startswith("barrier_all() needs a PE: ")
+        assert re.match(r"The kernel \w+ needs a PE: .* nor does a process that a PE forks\.$", operation)
+        assert kernel.startswith("The kernel _rank_into needs a PE: ")
+        assert result == "[3, 3, 3, 3]"

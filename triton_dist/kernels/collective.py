@@ -85,7 +85,11 @@ class Collective(AbstractContextManager["Collective"], ABC):
     def free(self) -> None:
         """Give the memory back. Collective; waits until no PE uses it."""
         with self._alone:
-            self._release()
+            try:
+                self._release()
+            except BaseException as error:  # a part of it may be gone: a call would read what was never written
+                self._lose(f"its free() failed with {type(error).__name__}. Make another one, if the PEs can go on")
+                raise
         self._lose("it was freed. Make another one, or free it after its last call")
 
     def finalized(self) -> None:

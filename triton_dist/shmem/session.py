@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -86,6 +87,15 @@ def bind_process(session: Session | None) -> None:
 
 def bind_thread(session: Session | None) -> None:
     _thread.session = session
+
+
+def _after_fork() -> None:
+    """A forked child shares the heap with its parent, but not what counts calls and signals: it is no PE."""
+    bind_process(None)
+    bind_thread(None)
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def unbind(session: Session) -> None:

@@ -8,6 +8,7 @@ The layout is shared by the host engine's native runtime (`runtime/*.ll` reads t
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Callable
 from ctypes import c_int64, c_uint64
@@ -145,6 +146,15 @@ def bind_thread(state: DeviceState | None) -> None:
     else:
         _threads.add(threading.get_ident())
 
+
+def _after_fork() -> None:
+    """The child is no PE (`shmem/session.py`), and has none of the parent's threads."""
+    bind_process(None)
+    _current.state = None
+    _threads.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 freed: dict[int, str] = {}
 """Storages of freed tensors of the symmetric heap, as long as their PE remembers them, and how they were freed."""
