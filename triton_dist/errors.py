@@ -337,8 +337,8 @@ class RendezvousError(ShmemError):
 class NotInitialized(ShmemError):
     template = (
         "{call} needs a PE: call triton_dist.shmem.init() first, or run the function under "
-        "triton_dist.testing.run_pes. A thread that you start inside run_pes belongs to no PE, nor does a process that a "
-        "PE forks."
+        "triton_dist.testing.run_pes. A thread that you start inside run_pes belongs to no PE, nor does a process "
+        "that a PE forks."
     )
 
 
