@@ -167,7 +167,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--out", default="out", help="folder of the timeline")
     args = parser.parse_args()
-    threads = knobs.num_threads or max(1, cores() // args.pes)
+    threads = knobs.num_threads or max(1, cores() // max(1, args.pes))
     problem = Problem(*args.size, threads, args.workers or max(2, threads), args.repeats)
     # On the host, whatever hardware there is, unless told otherwise.
     with knobs.scope(num_threads=threads, backend=knobs.backend or "cpu"):

@@ -324,3 +324,27 @@ def test_more_than_a_kernel_counts(begin: str) -> None:
             TOO_LARGE[begin]()
 
     run_pes(make, 1)
+
+
+@pytest.mark.parametrize(("rows", "length"), [(3, 0), (0, 4), (0, 0)])
+def test_a_queue_of_rows_without_elements(rows: int, length: int) -> None:
+    def call() -> None:
+        with ProducerConsumer(length, F32, slots=2) as queue:
+            for _ in range(2):
+                assert queue(torch.ones(rows, length)).shape == (rows, length)
+
+    run_pes(call, PES)
+
+
+@pytest.mark.parametrize("scale", ["2", None, torch.tensor(2.0)], ids=str)
+def test_a_scale_that_is_no_number(scale: Any) -> None:
+    """No other PE has heard of that call: the next one is right."""
+
+    def call() -> None:
+        with ProducerConsumer(4, F32) as queue:
+            if shmem.my_pe() == 0:
+                with pytest.raises(ArgumentError, match=r"^ProducerConsumer: scale is .*; it must be a number$"):
+                    queue(SQUARE, scale=scale)
+            assert queue(torch.ones(4, 4), scale=2).eq(2).all()
+
+    run_pes(call, PES)

@@ -12,6 +12,7 @@ import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
 from triton_dist import shmem
+from triton_dist.errors import ArgumentError
 from triton_dist.kernels.collective import Collective, one_at_a_time
 from triton_dist.kernels.counted import check_known
 from triton_dist.kernels.operands import check_operand
@@ -122,11 +123,15 @@ class ProducerConsumer(Collective):
         As many rows on every PE: nobody looks, and a PE that gets fewer than it waits for waits.
 
         Raises:
-            ArgumentError: `rows` has another length, type or device, or requires a gradient.
+            ArgumentError: `rows` has another length, type or device, or requires a gradient; `scale` is no number.
         """
+        if not isinstance(scale, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(op="ProducerConsumer", detail=f"scale is {scale!r}; it must be a number")
         check_operand("ProducerConsumer", "rows", rows, (None, self.length), self.dtype, self._queue.device)
         rows = laid_out(rows)
         result = torch.empty_like(rows)
+        if self.length == 0:  # on every PE: nothing is sent
+            return result
         producer_consumer_kernel[(self.producers + self.consumers,)](
             rows, result, self._queue, self._ready, self._free, self._sent, rows.shape[0], self.length, scale,
             PRODUCERS=self.producers, CONSUMERS=self.consumers, SLOTS=self.slots,
