@@ -448,8 +448,10 @@ class CudaAdapter(RuntimeAdapter):
 
     def is_symmetric(self, tensor: torch.Tensor) -> bool:
         self._running("is_symmetric()")
-        dense = checks.is_dense_tensor(tensor)
-        return dense and any(memory.holds(checks.place_of(tensor)) for memory in self._ranges)
+        if not checks.is_dense_tensor(tensor):
+            return False
+        place = checks.place_of(tensor)
+        return any(memory.holds(place) for memory in self._ranges)
 
     def offset_of(self, tensor: torch.Tensor) -> int:
         call = self._call("offset_of")
@@ -465,8 +467,9 @@ class CudaAdapter(RuntimeAdapter):
 
     def _locate(self, tensor: Any, argument: str, call: Call) -> _Range:
         checks.require_tensor(tensor, argument, call)
+        place = checks.place_of(tensor)
         for memory in self._ranges:
-            if memory.holds(checks.place_of(tensor)):
+            if memory.holds(place):
                 return memory
         raise NotSymmetric(**call.fields(), argument=argument, got=f"{checks.brief(tensor)} on {tensor.device}")
 

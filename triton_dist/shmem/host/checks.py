@@ -110,7 +110,9 @@ def _is_dense(tensor: torch.Tensor) -> bool:
 
 
 def address_of(tensor: torch.Tensor) -> int:
-    """Not data_ptr(), which is 0 for a tensor without elements."""
+    if tensor.numel():
+        return tensor.data_ptr()
+    # data_ptr() is 0 for a tensor without elements.
     return tensor.untyped_storage().data_ptr() + int(tensor.storage_offset()) * tensor.element_size()
 
 
