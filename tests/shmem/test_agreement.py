@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
 
@@ -96,3 +97,12 @@ def test_a_place_whose_name_is_no_text() -> None:
         return str(raised.value)
 
     assert run_pes(run, 2)[0].splitlines()[1] == r"  PE 0: 0 at caf\udce9.py"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_sequence_of_calls_stays_in_step(seed: int) -> None:
+    rng = random.Random(seed)
+    steps = [rng.choices(("a", "b", BARRIER), k=3) if rng.random() < 0.5 else ["a"] * 3 for _ in range(60)]
+    for pe, told in enumerate(agreed(lambda pe: [calls[pe] for calls in steps])):
+        for calls, said in zip(steps, told, strict=True):
+            assert bool(said) == (calls[pe] != BARRIER and len(set(calls)) > 1)
