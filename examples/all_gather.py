@@ -13,7 +13,7 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.kernels import AllGather
-from triton_dist.testing import run_script
+from triton_dist.testing import positive, run_script
 
 
 def check(elements: int, rounds: int) -> None:
@@ -32,9 +32,9 @@ def shard_of(pe: int, number: int, elements: int) -> torch.Tensor:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-n", "--pes", type=int, default=4, help="PEs, unless a launcher says how many")
-    parser.add_argument("--elements", type=int, default=100_003, help="elements of one shard")
-    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("-n", "--pes", type=positive, default=4, help="PEs, unless a launcher says how many")
+    parser.add_argument("--elements", type=positive, default=100_003, help="elements of one shard")
+    parser.add_argument("--rounds", type=positive, default=8)
     args = parser.parse_args()
 
     def on_each_pe() -> None:

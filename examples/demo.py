@@ -25,7 +25,7 @@ from triton_dist import knobs, shmem
 from triton_dist.backends.cpu import trace
 from triton_dist.kernels import AllGatherGemm
 from triton_dist.profile import Event, write_timeline, write_trace
-from triton_dist.testing import run_pes
+from triton_dist.testing import positive, run_pes
 
 PUSHERS = 1
 BLOCKS = (128, 256, 64)
@@ -161,13 +161,13 @@ def draw(folder: str, pes: int, problem: Problem, events: list[Event]) -> list[s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-n", "--pes", type=int, default=4)
-    parser.add_argument("--size", type=int, nargs=3, default=(512, 256, 512), metavar=("M", "N", "K"))
-    parser.add_argument("--workers", type=int, help="programs that multiply, on each PE; as many as threads, 2 or more")
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("-n", "--pes", type=positive, default=4)
+    parser.add_argument("--size", type=positive, nargs=3, default=(512, 256, 512), metavar=("M", "N", "K"))
+    parser.add_argument("--workers", type=positive, help="programs that multiply, on each PE")
+    parser.add_argument("--repeats", type=positive, default=15)
     parser.add_argument("--out", default="out", help="folder of the timeline")
     args = parser.parse_args()
-    threads = knobs.num_threads or max(1, cores() // max(1, args.pes))
+    threads = knobs.num_threads or max(1, cores() // args.pes)
     problem = Problem(*args.size, threads, args.workers or max(2, threads), args.repeats)
     # On the host, whatever hardware there is, unless told otherwise.
     with knobs.scope(num_threads=threads, backend=knobs.backend or "cpu"):

@@ -13,7 +13,7 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.kernels import AllGather, GemmAllReduce
-from triton_dist.testing import run_script
+from triton_dist.testing import positive, run_script
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -42,10 +42,10 @@ def matrix(rows: int, columns: int, dtype: torch.dtype, seed: int) -> torch.Tens
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-n", "--pes", type=int, default=4, help="PEs, unless a launcher says how many")
-    parser.add_argument("--size", type=int, nargs=3, default=(100, 130, 70), metavar=("M", "N", "K"))
+    parser.add_argument("-n", "--pes", type=positive, default=4, help="PEs, unless a launcher says how many")
+    parser.add_argument("--size", type=positive, nargs=3, default=(100, 130, 70), metavar=("M", "N", "K"))
     parser.add_argument("--dtype", choices=DTYPES, default="fp32")
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--rounds", type=positive, default=4)
     args = parser.parse_args()
 
     def on_each_pe() -> None:

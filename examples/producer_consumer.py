@@ -15,7 +15,7 @@ import torch
 
 from triton_dist import shmem
 from triton_dist.kernels import ProducerConsumer
-from triton_dist.testing import run_script
+from triton_dist.testing import positive, run_script
 
 
 def check(rows: int, length: int, slots: int, calls: int) -> None:
@@ -35,11 +35,11 @@ def rows_of(pe: int, call: int, rows: int, length: int) -> torch.Tensor:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-n", "--pes", type=int, default=4, help="PEs, unless a launcher says how many")
-    parser.add_argument("--rows", type=int, default=101, help="rows that a PE sends in a call")
-    parser.add_argument("--length", type=int, default=1500, help="elements of a row")
-    parser.add_argument("--slots", type=int, default=4, help="rows that the queue holds")
-    parser.add_argument("--calls", type=int, default=3)
+    parser.add_argument("-n", "--pes", type=positive, default=4, help="PEs, unless a launcher says how many")
+    parser.add_argument("--rows", type=positive, default=101, help="rows that a PE sends in a call")
+    parser.add_argument("--length", type=positive, default=1500, help="elements of a row")
+    parser.add_argument("--slots", type=positive, default=4, help="rows that the queue holds")
+    parser.add_argument("--calls", type=positive, default=3)
     args = parser.parse_args()
 
     def on_each_pe() -> None:

@@ -172,6 +172,23 @@ def test_script_with_threads(name: str) -> None:
     assert "torch" in run_script(sys.executable, str(EXAMPLES / f"{name}.py"), "-n", "3", *SCRIPTS[name])
 
 
+COUNTS = [(name, option) for name, options in SCRIPTS.items() for option in ["-n", *options] if option[0] == "-"]
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "two"])
+@pytest.mark.parametrize(("name", "option"), [*COUNTS, ("demo", "-n"), ("demo", "--repeats"), ("demo", "--size")])
+def test_counts_of_nothing_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, option: str, number: str
+) -> None:
+    """Not that nothing was right."""
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", option, number, "1", "1"])
+    with pytest.raises(SystemExit) as raised:
+        example(name).main()
+    assert raised.value.code == 2
+    said = capsys.readouterr().err.replace("-n/--pes", "-n")
+    assert f"{option}: {number!r} is not a whole number of 1 or more" in said
+
+
 @pytest.mark.processes
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script_with_processes(name: str) -> None:

@@ -15,10 +15,10 @@
 from __future__ import annotations
 
 from triton_dist.testing.processes import Outcome, run_processes
-from triton_dist.testing.script import run_script
+from triton_dist.testing.script import positive, run_script
 from triton_dist.testing.threads import run_pes
 
 PE_COUNTS = (1, 2, 3, 4)
 """World sizes that every kernel is tested at: one, even, odd, several."""
 
-__all__ = ["PE_COUNTS", "Outcome", "run_pes", "run_processes", "run_script"]
+__all__ = ["PE_COUNTS", "Outcome", "positive", "run_pes", "run_processes", "run_script"]

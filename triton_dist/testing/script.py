@@ -3,12 +3,24 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Callable
 from typing import Any
 
 from triton_dist import platform, shmem
 from triton_dist.testing.threads import run_pes
+
+
+def positive(text: str) -> int:
+    """A type of `argparse`: a whole number, 1 or more."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return number
 
 
 def run_script(fn: Callable[[], Any], n: int) -> None:
