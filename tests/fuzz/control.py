@@ -29,7 +29,7 @@ def _scalar(m: Maker) -> Var:
 
 def _carried(m: Maker) -> list[Var]:
     """Variables of around that get new values."""
-    found = [v for v in m.visible() if v.slack == 0 and v.name[0] == "v"]
+    found = [v for v in m.visible() if v.slack == 0 and v.name[0] == "v" and v not in m.counters]
     return [m.pick(found) for _ in range(m.number(1, 3))] if found else []
 
 
@@ -92,8 +92,10 @@ def while_loop(m: Maker) -> None:
     limit = _scalar(m)
     counter = m.let(INT32, (), f"{limit.name} & 3", [limit], lambda a: a & np.int32(3))
     body: Block = []
-    # The counter is not to be given another value inside.
-    _fill(m, body, [v for v in _carried(m) if v != counter])
+    # Given another value inside, however deep, it might never come to zero.
+    m.counters.append(counter)
+    _fill(m, body, _carried(m))
+    m.counters.pop()
     m.add(While(counter, body))
 
 

@@ -31,6 +31,8 @@ class Maker:
         self.scopes: list[list[Var]] = [[Var("pid", INT32, ())]]
         self.depth = 0
         """Loops and branches around what is being added."""
+        self.counters: list[Var] = []
+        """Of the `while` loops around what is being added."""
         self.inputs: set[str] = set()
         """Names of memories that are read only."""
         self.scratch: set[str] = set()

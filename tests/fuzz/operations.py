@@ -342,7 +342,8 @@ def clamp(m: Maker) -> Var:
         kept = np.where(np.isnan(a), a if propagate else np.asarray(low, a.dtype), np.clip(a, low, high))
         return kept.astype(a.dtype)
 
-    text = f"tl.clamp({x.name}, {low}, {high}{', tl.PropagateNan.ALL' if propagate else ''})"
+    # Before Triton 3.9 bounds that are numbers make fp32 of fp16.
+    text = f"tl.clamp({x.name}, {low}, {high}{', tl.PropagateNan.ALL' if propagate else ''}).to(tl.{x.type.name})"
     return m.let(x.type, x.shape, text, [x], of)
 
 

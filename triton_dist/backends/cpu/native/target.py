@@ -48,6 +48,10 @@ def host() -> Target:
     return without_avx512(native())
 
 
+LAST_LLVM = 22
+"""Known to have the options that are set here; LLVM ends a process that sets another one."""
+
+
 @functools.lru_cache(1)
 def native() -> Target:
     """This machine, as LLVM sees it."""
@@ -56,6 +60,10 @@ def native() -> Target:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
+    if platform.machine() in ("x86_64", "AMD64") and llvm.llvm_version_info[0] <= LAST_LLVM:
+        # Its pass X86AvoidStoreForwardingBlocks asks a part of a masked load how long it is, and ends the process as
+        # nobody knows: where there is no AVX-512, and the mask of that part is of ones and a variable.
+        llvm.set_option("triton_dist", "-x86-disable-avoid-SFB")
     return _describe(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
 
 
