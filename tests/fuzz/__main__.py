@@ -51,14 +51,15 @@ def _batches(what: str, count: int, seed: int) -> bool:
     good, begin, done = True, time.monotonic(), 0
     while done < count:
         size = min(BATCH[what], count - done)
-        good &= _child(what, size, seed + done)
+        good &= child(what, size, seed + done)
         done += size
     verdict = "no fault" if good else "FAULTS, see above"
     print(f"{what}: {done} examples in {time.monotonic() - begin:.0f} s from seed {seed}: {verdict}", flush=True)
     return good
 
 
-def _child(what: str, count: int, seed: int) -> bool:
+def child(what: str, count: int, seed: int) -> bool:
+    """Run `count` examples of a seed in a process; false if it failed, which it says."""
     with tempfile.TemporaryDirectory(prefix="triton-dist-fuzz-") as folder:
         journal = Path(folder) / "kernel.py"
         environment = {**os.environ, "TRITON_CACHE_DIR": f"{folder}/cache", "FUZZ_JOURNAL": str(journal)}
