@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A fixed few hundred examples; `make fuzz` runs more, and others each time.
 
-In processes of their own: hypothesis draws from the constants of all modules that are imported, which are others in every
-run here.
+In processes of their own: hypothesis draws from the constants of all modules that are imported, and here those are
+others in every run.
 """
 
 from __future__ import annotations
